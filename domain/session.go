@@ -1,0 +1,52 @@
+package domain
+
+import "strings"
+
+// AdminRole may do everything and has no permissions of its own.
+const AdminRole = "admin"
+
+// Session is who asks: a role, and the variables that permissions may refer
+// to. Names of variables are lower case and spelled with OwnPrefix, whichever
+// of the two spellings came in.
+type Session struct {
+	Role      string            `json:"role"`
+	Variables map[string]string `json:"variables,omitempty"`
+}
+
+// The two spellings of the prefix of session variables. The first is ours;
+// the second is understood everywhere.
+const (
+	OwnPrefix   = "x-service-"
+	AliasPrefix = "x-hasura-"
+)
+
+// IsSessionVariable reports whether a JSON string in a permission names a
+// session variable: it begins with either prefix, in any case.
+func IsSessionVariable(s string) bool {
+	return hasPrefixFold(s, OwnPrefix) || hasPrefixFold(s, AliasPrefix)
+}
+
+// SessionVariable returns the canonical name of a session variable: lower
+// case, with OwnPrefix. Other strings are returned lower-cased.
+func SessionVariable(s string) string {
+	s = strings.ToLower(s)
+	if rest, ok := strings.CutPrefix(s, AliasPrefix); ok {
+		return OwnPrefix + rest
+	}
+	return s
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// Actor is who made a change and how they came: what the history remembers of
+// a request. It never holds a credential, only the name of one.
+type Actor struct {
+	Role          string            `json:"role"`
+	Session       map[string]string `json:"session_variables,omitempty"`
+	Credential    string            `json:"credential,omitempty"`
+	RequestID     string            `json:"request_id,omitempty"`
+	RemoteAddress string            `json:"remote_address,omitempty"`
+	UserAgent     string            `json:"user_agent,omitempty"`
+}

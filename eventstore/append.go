@@ -1,0 +1,152 @@
+package eventstore
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"annals/eventstore/chain"
+)
+
+// Expected is where the writer believes the log to end: [Any] or [At].
+type Expected struct {
+	position int64
+	exact    bool
+}
+
+// Any appends wherever the log ends.
+func Any() Expected { return Expected{} }
+
+// At appends only if the log ends at this position, 0 being the empty log's.
+func At(position int64) Expected { return Expected{position: position, exact: true} }
+
+// refuses returns the conflict, if this is not what was expected.
+func (e Expected) refuses(actual int64) error {
+	if e.exact && e.position != actual {
+		return VersionConflict{Expected: e.position, Actual: actual}
+	}
+	return nil
+}
+
+func (e Expected) parameter() *int64 {
+	if !e.exact {
+		return nil
+	}
+	return &e.position
+}
+
+// VersionConflict says that the log did not end where the writer expected it
+// to. Nothing was written.
+type VersionConflict struct{ Expected, Actual int64 }
+
+func (c VersionConflict) Error() string {
+	return fmt.Sprintf("the log is at position %d, not at %d as expected", c.Actual, c.Expected)
+}
+
+//go:embed lock.sql
+var lockSQL string
+
+// Lock takes the head of the log until tx ends: nobody else appends meanwhile.
+// A transaction that decides on the state of the log calls it first; one that
+// only records leaves it to AppendTx, last, and keeps others waiting for less
+// time.
+func (s *Store) Lock(ctx context.Context, tx pgx.Tx) (Head, error) {
+	head, err := scanHead(tx.QueryRow(ctx, lockSQL))
+	if err != nil {
+		return Head{}, fmt.Errorf("lock the head of the log: %w", err)
+	}
+	return head, nil
+}
+
+// AppendTx appends events in the caller's transaction, one after the other. It
+// takes the head's lock unless the transaction has it. After a VersionConflict
+// or an InvalidEvent nothing was written and the transaction can go on; any
+// other error leaves it aborted.
+func (s *Store) AppendTx(ctx context.Context, tx pgx.Tx, expected Expected, events ...Event) ([]Recorded, error) {
+	if len(events) == 0 {
+		head, err := s.Lock(ctx, tx)
+		return nil, errors.Join(err, expected.refuses(head.Position))
+	}
+	if err := validate(events); err != nil {
+		return nil, err
+	}
+	return appendEvents(ctx, tx, expected, events)
+}
+
+//go:embed append.sql
+var appendSQL string
+
+// appendEvents is one statement and so one round trip.
+func appendEvents(ctx context.Context, q Querier, expected Expected, events []Event) ([]Recorded, error) {
+	var (
+		position   int64
+		recordedAt *time.Time
+		links      pgtype.FlatArray[[]byte]
+	)
+	err := q.QueryRow(ctx, appendSQL, newColumns(events).parameters(expected)...).Scan(&position, &recordedAt, &links)
+	if err != nil {
+		return nil, fmt.Errorf("append %d events beginning with %s: %w", len(events), events[0].Type, err)
+	}
+	if recordedAt == nil {
+		return nil, expected.refuses(position)
+	}
+	recorded := make([]Recorded, len(events))
+	for i, e := range events {
+		recorded[i] = Recorded{
+			Event: e, Position: position + 1 + int64(i), RecordedAt: recordedAt.UTC(),
+			PrevHash: [32]byte(links[i]), Hash: [32]byte(links[i+1]),
+		}
+	}
+	return recorded, nil
+}
+
+// columns are events turned on their side, the way append.sql takes them.
+type columns struct {
+	ids, batches                           pgtype.FlatArray[pgtype.UUID]
+	types, args, changes, actors, comments pgtype.FlatArray[[]byte]
+	digests                                pgtype.FlatArray[[]byte]
+	batchIndexes                           pgtype.FlatArray[pgtype.Int4]
+	schemaVersions, objectEvents           pgtype.FlatArray[int32]
+	objectKinds, objectKeys                pgtype.FlatArray[string]
+}
+
+func newColumns(events []Event) *columns {
+	c := &columns{objectEvents: []int32{}, objectKinds: []string{}, objectKeys: []string{}}
+	var encoding []byte
+	for i := range events {
+		e := &events[i]
+		f := e.fields()
+		encoding = chain.Encode(encoding[:0], f)
+		digest := chain.Digest(encoding)
+		inBatch := f.Batch != nil
+		c.ids = append(c.ids, pgtype.UUID{Bytes: e.ID, Valid: true})
+		c.types = append(c.types, f.Type)
+		c.args = append(c.args, f.Args)
+		c.changes = append(c.changes, f.Changes)
+		c.actors = append(c.actors, f.Actor)
+		c.comments = append(c.comments, f.Comment)
+		c.batches = append(c.batches, pgtype.UUID{Bytes: e.Batch, Valid: inBatch})
+		c.batchIndexes = append(c.batchIndexes, pgtype.Int4{Int32: int32(e.BatchIndex), Valid: inBatch})
+		c.schemaVersions = append(c.schemaVersions, int32(e.SchemaVersion))
+		c.digests = append(c.digests, digest[:])
+		for _, o := range e.Objects {
+			c.objectEvents = append(c.objectEvents, int32(i+1))
+			c.objectKinds = append(c.objectKinds, o.Kind)
+			c.objectKeys = append(c.objectKeys, o.Key)
+		}
+	}
+	return c
+}
+
+func (c *columns) parameters(expected Expected) []any {
+	return []any{
+		expected.parameter(), c.ids, c.types, c.args, c.changes, c.actors, c.comments,
+		c.batches, c.batchIndexes, c.schemaVersions, c.digests,
+		c.objectEvents, c.objectKinds, c.objectKeys,
+	}
+}

@@ -1,0 +1,2 @@
+-- How far a named reader has come.
+select position from annals.checkpoints where name = $1

@@ -1,0 +1,6 @@
+-- Of the events after a position what a fold needs, in order; 0 is no limit.
+select position, type, schema_version, changes, recorded_at
+from annals.events
+where position > $1
+order by position
+limit nullif($2::bigint, 0)

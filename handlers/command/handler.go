@@ -1,0 +1,149 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"annals/domain"
+	"annals/domain/database"
+	"annals/domain/metadata"
+	"annals/eventstore"
+	"annals/handlers/command/facts"
+	"annals/projections/catalog"
+)
+
+// Config is the handler's limits. A zero field means its default.
+type Config struct {
+	// RunSQLTimeout ends the text of a run_sql that takes longer. Default 3 minutes.
+	RunSQLTimeout time.Duration
+	// LockTimeout is how long a call waits for another one that changes the
+	// metadata, and how long SQL waits for locks on users' tables. Default 30 seconds.
+	LockTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.RunSQLTimeout == 0 {
+		c.RunSQLTimeout = 3 * time.Minute
+	}
+	if c.LockTimeout == 0 {
+		c.LockTimeout = 30 * time.Second
+	}
+	return c
+}
+
+// RemoteSchemas asks remote GraphQL servers for their schema.
+type RemoteSchemas interface {
+	// Introspect returns the server's answer to the introspection query.
+	Introspect(ctx context.Context, r metadata.RemoteSchema) (json.RawMessage, error)
+}
+
+// Deliveries makes and revives webhook deliveries, in a call's transaction.
+type Deliveries interface {
+	Schedule(ctx context.Context, tx pgx.Tx, c metadata.CreateScheduledEvent) error
+	Invoke(ctx context.Context, tx pgx.Tx, c metadata.InvokeEventTrigger, s domain.Session) (eventID string, err error)
+	Redeliver(ctx context.Context, tx pgx.Tx, c metadata.RedeliverEvent) error
+}
+
+// Parts are what a handler works with.
+type Parts struct {
+	Pool  *pgxpool.Pool
+	Store *eventstore.Store
+	Live  *catalog.Live
+	// Remote and Deliveries may be nil: the operations that need them are
+	// refused with not-supported.
+	Remote     RemoteSchemas
+	Deliveries Deliveries
+}
+
+// Handler carries out calls of the metadata API on one node.
+type Handler struct {
+	Parts
+	cfg Config
+}
+
+// New returns a handler.
+func New(parts Parts, cfg Config) *Handler {
+	return &Handler{Parts: parts, cfg: cfg.withDefaults()}
+}
+
+// Start reads the persisted catalog and the shape of what it names, and
+// returns the version that a node starts with.
+func Start(ctx context.Context, pool *pgxpool.Pool, store *eventstore.Store, env metadata.Environment) (catalog.Version, error) {
+	c, position, err := catalog.Load(ctx, pool, store)
+	if err != nil {
+		return catalog.Version{}, err
+	}
+	found, err := readShape(ctx, pool, c.Names(), true)
+	if err != nil {
+		return catalog.Version{}, err
+	}
+	return catalog.Version{Position: position, World: metadata.NewWorld(c, database.Shape{}.With(found), env)}, nil
+}
+
+func readShape(ctx context.Context, q facts.Querier, names metadata.Names, types bool) (database.Found, error) {
+	wanted := facts.Wanted{Tables: names.Tables, Functions: names.Functions, Enums: names.Enums, Types: types}
+	found, err := facts.Read(ctx, q, wanted)
+	if err != nil {
+		return database.Found{}, fmt.Errorf("read the database's shape: %w", err)
+	}
+	return found, nil
+}
+
+// Execute carries out a call. A refusal is a [domain.Error]. After a refusal
+// or any other error nothing was changed and nothing recorded; only an error
+// of the commit itself leaves open whether it took place.
+func (h *Handler) Execute(ctx context.Context, req Request) (Result, error) {
+	steps := flatten(req.Command)
+	access, err := accessMode(steps)
+	if err != nil {
+		return Result{}, err
+	}
+	c := &call{Handler: h, req: req, steps: steps}
+	run := c.read
+	if access == pgx.ReadWrite {
+		run = c.change
+		if c.fetched, err = h.fetch(ctx, steps); err != nil {
+			return Result{}, err
+		}
+	}
+	if c.conn, err = h.Pool.Acquire(ctx); err != nil {
+		return Result{}, fmt.Errorf("acquire a connection: %w", err)
+	}
+	defer c.release()
+	result, err := run(ctx)
+	if err != nil {
+		return Result{}, h.present(err)
+	}
+	return result, nil
+}
+
+// present turns what the store and the database refuse for a caller's reason
+// into refusals.
+func (h *Handler) present(err error) error {
+	var refusal *domain.Error
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	var conflict eventstore.VersionConflict
+	if errors.As(err, &conflict) {
+		return domain.RefuseAt("$", domain.Conflict,
+			"the metadata is at version %d, not at %d as expected: look at what changed since (GET /v1/audit/events?after=%d), then try again",
+			conflict.Actual, conflict.Expected, conflict.Expected)
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == lockNotAvailable {
+		return domain.RefuseAt("$", domain.Timeout,
+			"another change held a lock for longer than %s; nothing was changed: try again", h.cfg.LockTimeout)
+	}
+	return err
+}
+
+// lockNotAvailable is the SQLSTATE of a lock that was waited for too long.
+const lockNotAvailable = "55P03"

@@ -1,0 +1,197 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"annals/domain"
+	"annals/domain/metadata"
+)
+
+var success = json.RawMessage(`{"message":"success"}`)
+
+// perform carries out one command in the call's transaction and returns the
+// body of its answer.
+func (c *call) perform(ctx context.Context, cmd metadata.Command) (json.RawMessage, error) {
+	switch cmd := cmd.(type) {
+	case metadata.Bulk:
+		return c.performAll(ctx, cmd)
+	case metadata.RunSQL:
+		return c.runSQL(ctx, cmd)
+	case metadata.ReloadMetadata:
+		return c.reload(ctx, cmd)
+	case metadata.RollbackMetadata:
+		return c.rollback(ctx, cmd)
+	case metadata.AddRemoteSchema:
+		return c.addRemoteSchema(ctx, cmd)
+	case metadata.ReloadRemoteSchema:
+		return c.reloadRemoteSchema(ctx, cmd)
+	case metadata.ReplaceMetadata:
+		return c.decide(ctx, cmd.WithRemoteSchemas(c.version.World, c.fetched.all()))
+	case metadata.Decider:
+		return c.decide(ctx, cmd)
+	case metadata.CreateScheduledEvent, metadata.InvokeEventTrigger, metadata.RedeliverEvent:
+		return c.deliver(ctx, cmd)
+	}
+	return c.ask(ctx, cmd)
+}
+
+func (c *call) performAll(ctx context.Context, bulk metadata.Bulk) (json.RawMessage, error) {
+	bodies := make([]json.RawMessage, len(bulk.Items))
+	for i, item := range bulk.Items {
+		body, err := c.perform(ctx, item)
+		if err != nil {
+			return nil, ofItem(i, err)
+		}
+		bodies[i] = body
+	}
+	return metadata.Encode(bodies), nil
+}
+
+// decide looks at what the command names of the database, lets the domain
+// decide, and records what it decided.
+func (c *call) decide(ctx context.Context, cmd metadata.Decider) (json.RawMessage, error) {
+	if err := c.look(ctx, metadata.NamesOf(c.version.World, cmd)); err != nil {
+		return nil, err
+	}
+	decision, err := metadata.Decide(c.version.World, c.nextPosition(), cmd)
+	if err != nil {
+		return nil, err
+	}
+	c.version.World = decision.World
+	return success, c.record(cmd, decision.Changes)
+}
+
+// look reads the shape of some tables and functions anew.
+func (c *call) look(ctx context.Context, names metadata.Names) error {
+	if names.Empty() {
+		return nil
+	}
+	found, err := readShape(ctx, c.tx, names, false)
+	if err != nil {
+		return err
+	}
+	c.version.World = c.version.World.WithShape(found)
+	c.reshaped = true
+	return nil
+}
+
+// reload reads the whole shape again. The event lets other nodes do the same.
+func (c *call) reload(ctx context.Context, cmd metadata.ReloadMetadata) (json.RawMessage, error) {
+	found, err := readShape(ctx, c.tx, c.version.World.Catalog.Names(), true)
+	if err != nil {
+		return nil, err
+	}
+	c.version.World = c.version.World.WithShape(found)
+	c.reshaped = true
+	return success, c.record(cmd, nil)
+}
+
+// rollback restores the catalog of an earlier moment.
+func (c *call) rollback(ctx context.Context, cmd metadata.RollbackMetadata) (json.RawMessage, error) {
+	earlier, _, err := c.catalogAt(ctx, cmd.To)
+	if err != nil {
+		return nil, err
+	}
+	return c.decide(ctx, cmd.Restoring(earlier))
+}
+
+// deliver hands a command about deliveries to the part that makes them.
+func (c *call) deliver(ctx context.Context, cmd metadata.Command) (json.RawMessage, error) {
+	if checked, ok := cmd.(metadata.Checked); ok {
+		if err := checked.Check(c.version.World); err != nil {
+			return nil, err
+		}
+	}
+	if c.Deliveries == nil {
+		return nil, needsPart(cmd, "delivers webhooks")
+	}
+	body := success
+	switch cmd := cmd.(type) {
+	case metadata.CreateScheduledEvent:
+		if err := c.Deliveries.Schedule(ctx, c.tx, cmd); err != nil {
+			return nil, err
+		}
+	case metadata.RedeliverEvent:
+		if err := c.Deliveries.Redeliver(ctx, c.tx, cmd); err != nil {
+			return nil, err
+		}
+	case metadata.InvokeEventTrigger:
+		id, err := c.Deliveries.Invoke(ctx, c.tx, cmd, c.req.Session)
+		if err != nil {
+			return nil, err
+		}
+		body = metadata.Encode(map[string]string{"event_id": id})
+	}
+	return body, c.record(cmd, nil)
+}
+
+// needsPart refuses a command whose part this server does not have: better a
+// clear no than a success that nothing follows.
+func needsPart(cmd metadata.Command, part string) error {
+	return domain.Refuse(domain.NotSupported, "%s needs a part that %s, and this server runs without it", cmd.Operation(), part)
+}
+
+// flatten lists the commands of a call, bulks taken apart.
+func flatten(cmd metadata.Command) []metadata.Command {
+	bulk, ok := cmd.(metadata.Bulk)
+	if !ok {
+		return []metadata.Command{cmd}
+	}
+	var steps []metadata.Command
+	for _, item := range bulk.Items {
+		steps = append(steps, flatten(item)...)
+	}
+	return steps
+}
+
+// changesCatalog reports whether a command may change the catalog, or the
+// shape beside it.
+func changesCatalog(cmd metadata.Command) bool {
+	switch cmd := cmd.(type) {
+	case metadata.RunSQL:
+		return cmd.ChecksMetadata()
+	case metadata.Decider, metadata.RollbackMetadata, metadata.ReloadMetadata, metadata.AddRemoteSchema, metadata.ReloadRemoteSchema:
+		return true
+	}
+	return false
+}
+
+// onlyReads reports whether a command fits a transaction of either mode.
+func onlyReads(cmd metadata.Command) bool {
+	switch cmd.(type) {
+	case metadata.ExportMetadata, metadata.GetInconsistentMetadata, metadata.DumpInternalState,
+		metadata.DiffMetadata, metadata.IntrospectRemoteSchema:
+		return true
+	}
+	return false
+}
+
+// accessMode finds the mode that all steps can run in: read-only when none
+// asks for more.
+func accessMode(steps []metadata.Command) (pgx.TxAccessMode, error) {
+	var mode pgx.TxAccessMode
+	for i, step := range steps {
+		if onlyReads(step) {
+			continue
+		}
+		wants := pgx.ReadWrite
+		if sql, ok := step.(metadata.RunSQL); ok && sql.ReadOnly {
+			wants = pgx.ReadOnly
+		}
+		if mode != "" && mode != wants {
+			return "", domain.RefuseAt("$", domain.BadRequest,
+				"incompatible access mode requirements in bulk query, expected access mode: %s but $.args[%d] forces %s",
+				modeNames[mode], i, modeNames[wants])
+		}
+		mode = wants
+	}
+	if mode == "" {
+		mode = pgx.ReadOnly
+	}
+	return mode, nil
+}
+
+var modeNames = map[pgx.TxAccessMode]string{pgx.ReadOnly: "READ ONLY", pgx.ReadWrite: "READ WRITE"}
