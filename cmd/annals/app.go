@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"annals/domain/metadata"
+	"annals/eventstore"
+	"annals/handlers/api"
+	"annals/handlers/api/auth"
+	"annals/handlers/command"
+	"annals/handlers/workers/follow"
+	"annals/projections/catalog"
+)
+
+// App is the service on one node: its parts joined. It serves once Run is
+// called, on any number of listeners.
+type App struct {
+	cfg     Serve
+	lines   api.Log
+	log     *slog.Logger
+	db      *openDatabase
+	store   *eventstore.Store
+	live    *catalog.Live
+	handler *command.Handler
+	api     *api.API
+}
+
+// NewApp connects to the database, migrates it, and reads the catalog.
+// Whoever gets an App closes it.
+func NewApp(ctx context.Context, cfg Serve, out io.Writer) (*App, error) {
+	level := new(slog.LevelVar)
+	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // an enum
+	lines := onlyTypes(api.NewLog(out, level), cfg.LogTypes)
+	a := &App{cfg: cfg, lines: lines, log: slog.New(logHandler{lines: lines, level: level})}
+
+	var err error
+	if a.db, err = openDB(ctx, cfg.Database, a.log); err != nil {
+		return nil, err
+	}
+	if err := a.join(ctx); err != nil {
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *App) join(ctx context.Context) error {
+	if err := a.db.migrate(ctx, a.log); err != nil {
+		return err
+	}
+	a.store = eventstore.New(a.db.pool, eventstore.Config{PollInterval: a.cfg.PollInterval})
+	version, err := command.Start(ctx, a.db.pool, a.store, environment())
+	if err != nil {
+		return fmt.Errorf("read the catalog: %w", err)
+	}
+	a.live = catalog.NewLive(version)
+	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live},
+		command.Config{RunSQLTimeout: a.cfg.RunSQLTimeout, LockTimeout: a.cfg.LockTimeout})
+	a.api, err = a.newAPI()
+	return err
+}
+
+func (a *App) newAPI() (*api.API, error) {
+	cors, err := corsOf(a.cfg)
+	if err != nil {
+		return nil, err
+	}
+	apis, err := api.ParseAPIs(strings.Join(a.cfg.EnabledAPIs, ","))
+	if err != nil {
+		return nil, err
+	}
+	who, err := auth.New(authOf(a.cfg))
+	if err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.metrics())
+	return api.New(api.Config{
+		Version:        Version,
+		APIs:           apis,
+		CORS:           cors,
+		MaxBodyBytes:   int64(a.cfg.MaxBody),
+		MinVersionWait: a.cfg.WaitLimit,
+		DevMode:        bool(a.cfg.DevMode),
+		HideInternal:   !bool(a.cfg.AdminInternal),
+		Report: api.Report{
+			AdminSecretSet:   a.cfg.secret() != "",
+			AllowListEnabled: bool(a.cfg.EnableAllowlist),
+			LiveQueries: api.LiveQueriesReport{
+				BatchSize:    a.cfg.BatchSize,
+				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
+			},
+		},
+	}, api.Deps{Auth: who, Commands: a.handler, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
+}
+
+func corsOf(cfg Serve) (api.CORS, error) {
+	if cfg.DisableCors {
+		return api.NoCORS(), nil
+	}
+	cors, err := api.ParseCORS(cfg.CorsDomain)
+	if err != nil {
+		return cors, fmt.Errorf("--cors-domain: %w", err)
+	}
+	return cors, nil
+}
+
+func authOf(cfg Serve) auth.Config {
+	c := auth.Config{UnauthorizedRole: cfg.UnauthorizedRole}
+	if secret := cfg.secret(); secret != "" {
+		c.Secrets = []auth.Secret{{Name: "admin-secret", Value: secret}}
+	}
+	return c
+}
+
+// environment is the process's, for what definitions may refer to.
+func environment() metadata.Environment {
+	env := metadata.Environment{}
+	for _, entry := range os.Environ() {
+		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// metrics are the figures of the history on this node.
+func (a *App) metrics() prometheus.Collector {
+	return gauges{
+		{"annals_catalog_position", "Position of the history that this node's catalog stands at.", func() float64 { return float64(a.live.Position()) }},
+		{"annals_catalog_objects", "Objects in this node's catalog.", func() float64 { return float64(a.live.Current().World.Catalog.Len()) }},
+		{"annals_inconsistent_objects", "Objects of the catalog that cannot stand in the database as it is.", func() float64 { return float64(a.Inconsistent()) }},
+		{"annals_database_connections_in_use", "Connections to the database that are in use.", func() float64 { return float64(a.db.pool.Stat().AcquiredConns()) }},
+	}
+}
+
+// Position implements [api.State].
+func (a *App) Position() int64 { return a.live.Position() }
+
+// WaitFor implements [api.State].
+func (a *App) WaitFor(ctx context.Context, position int64) error {
+	return a.live.WaitFor(ctx, position)
+}
+
+// Inconsistent implements [api.State].
+func (a *App) Inconsistent() int { return a.live.Current().World.Standing.Inconsistent() }
+
+// Head implements [api.State]. It has a connection of its own, so a probe does
+// not stand in a queue behind operations.
+func (a *App) Head(ctx context.Context) (int64, error) {
+	return a.db.withProbe(ctx, func(conn *pgx.Conn) (int64, error) {
+		head, err := a.store.HeadIn(ctx, conn)
+		return head.Position, err
+	})
+}
+
+// Run serves on a listener until the context ends, then lets running requests
+// come to their end.
+func (a *App) Run(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           a.api,
+		ReadHeaderTimeout: api.ReadHeaderTimeout,
+		ReadTimeout:       api.ReadTimeout,
+		IdleTimeout:       api.IdleTimeout,
+		MaxHeaderBytes:    api.MaxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.StopLimit)
+		defer cancel()
+		if err := server.Shutdown(stopping); err != nil {
+			a.log.Warn("requests were still running when the server stopped", "limit", a.cfg.StopLimit.String())
+			return server.Close()
+		}
+		return nil
+	})
+	group.Go(func() error { a.api.Watch(ctx); return nil })
+	group.Go(func() error { return a.follower().Run(ctx) })
+	return group.Wait()
+}
+
+func (a *App) follower() *follow.Follower {
+	return &follow.Follower{
+		Store: a.store, Live: a.live, CatchUp: a.handler.CatchUp, SnapshotEvery: a.cfg.SnapshotEvery, Log: a.log,
+		Snapshot: func(ctx context.Context, v catalog.Version) error {
+			return catalog.SaveSnapshot(ctx, a.db.pool, a.store, v.Position, v.World.Catalog)
+		},
+	}
+}
+
+// Close gives everything back: connections, and annals' own PostgreSQL.
+func (a *App) Close() error { return a.db.close() }
+
+// listen opens the address that the settings name.
+func (s Serve) listen() (net.Listener, error) {
+	host := s.ServerHost
+	if host == "*" {
+		host = ""
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(s.ServerPort)))
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w; choose another port with --server-port", err)
+	}
+	return listener, nil
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"annals/migrations/localpg"
+)
+
+// Database says which database to use. None of its flags given means a
+// PostgreSQL of our own, in DataDir.
+type Database struct {
+	DatabaseURL string `name:"database-url" env:"SERVICE_GRAPHQL_DATABASE_URL,HASURA_GRAPHQL_DATABASE_URL" help:"URL of the PostgreSQL database. Without it, annals starts a PostgreSQL of its own in --data-dir." placeholder:"URL"`
+	Host        string `help:"Host of the database, instead of --database-url." placeholder:"NAME"`
+	Port        int    `help:"Port of the database, with --host." default:"5432"`
+	User        string `help:"User of the database, with --host." placeholder:"NAME"`
+	Password    string `help:"Password of the database, with --host." placeholder:"TEXT"`
+	DBName      string `name:"dbname" help:"Name of the database, with --host." placeholder:"NAME"`
+	DataDir     string `env:"SERVICE_GRAPHQL_DATA_DIR,HASURA_GRAPHQL_DATA_DIR" help:"Folder of annals' own PostgreSQL, used when no database is given. Default: annals in the folder for state of this user." placeholder:"DIR"`
+	PostgresBin string `env:"SERVICE_GRAPHQL_POSTGRES_BIN,HASURA_GRAPHQL_POSTGRES_BIN" help:"Folder of the PostgreSQL server programs for annals' own PostgreSQL. Default: they are looked for." placeholder:"DIR"`
+
+	Retries      int           `env:"SERVICE_GRAPHQL_NO_OF_RETRIES,HASURA_GRAPHQL_NO_OF_RETRIES" help:"How often to try again to connect at the start, one second apart." default:"1"`
+	Connections  int32         `short:"c" env:"SERVICE_GRAPHQL_PG_CONNECTIONS,HASURA_GRAPHQL_PG_CONNECTIONS" help:"Most connections to the database at once." default:"50"`
+	ConnLifetime duration `env:"SERVICE_GRAPHQL_PG_CONN_LIFETIME,HASURA_GRAPHQL_PG_CONN_LIFETIME" help:"Longest life of a connection, such as 10m. 0 means no limit." default:"0"`
+}
+
+// url returns the database's URL; empty when annals is to bring its own.
+func (d Database) url() string {
+	if d.DatabaseURL != "" || d.Host == "" {
+		return d.DatabaseURL
+	}
+	u := url.URL{Scheme: "postgres", Host: d.Host + ":" + strconv.Itoa(d.Port), Path: "/" + d.DBName}
+	if d.User != "" {
+		u.User = url.UserPassword(d.User, d.Password)
+	}
+	return u.String()
+}
+
+// dataDir is where annals' own PostgreSQL lives.
+func (d Database) dataDir() (string, error) {
+	if d.DataDir != "" {
+		return filepath.Abs(d.DataDir)
+	}
+	dir, err := localpg.DefaultDataDir()
+	if err != nil {
+		return "", fmt.Errorf("%w; name one with --data-dir", err)
+	}
+	return dir, nil
+}
+
+// Serve is the settings of `annals serve`. Each has a flag and an environment
+// variable, in two spellings; the flag wins.
+type Serve struct {
+	Database `embed:"" group:"Database"`
+
+	ServerPort  int           `env:"SERVICE_GRAPHQL_SERVER_PORT,HASURA_GRAPHQL_SERVER_PORT" help:"Port to serve on. 0 takes a free one." default:"8080" group:"Server"`
+	ServerHost  string        `env:"SERVICE_GRAPHQL_SERVER_HOST,HASURA_GRAPHQL_SERVER_HOST" help:"Address to serve on; * means all." default:"*" group:"Server"`
+	EnabledAPIs names         `name:"enabled-apis" env:"SERVICE_GRAPHQL_ENABLED_APIS,HASURA_GRAPHQL_ENABLED_APIS" help:"APIs to serve, separated by commas: ${apis}." default:"metadata,graphql,pgdump,config" placeholder:"LIST" group:"Server"`
+	CorsDomain  string        `env:"SERVICE_GRAPHQL_CORS_DOMAIN,HASURA_GRAPHQL_CORS_DOMAIN" help:"Origins that browsers may call from, separated by commas, such as https://*.example.org; * allows all." default:"*" group:"Server"`
+	DisableCors toggle        `env:"SERVICE_GRAPHQL_DISABLE_CORS,HASURA_GRAPHQL_DISABLE_CORS" help:"Send no CORS headers." default:"false" group:"Server"`
+	MaxBody     bytes         `name:"max-body-size" env:"SERVICE_GRAPHQL_MAX_BODY_SIZE,HASURA_GRAPHQL_MAX_BODY_SIZE" help:"Largest body of a request, such as 100MiB." default:"100MiB" group:"Server"`
+	WaitLimit   duration `name:"min-version-wait" env:"SERVICE_GRAPHQL_MIN_VERSION_WAIT,HASURA_GRAPHQL_MIN_VERSION_WAIT" help:"How long a request with X-Service-Min-Version waits for this node." default:"10s" group:"Server"`
+	StopLimit   duration `name:"stop-timeout" env:"SERVICE_GRAPHQL_STOP_TIMEOUT,HASURA_GRAPHQL_STOP_TIMEOUT" help:"How long running requests may take to end when the server stops." default:"20s" group:"Server"`
+
+	AdminSecret      string `env:"SERVICE_GRAPHQL_ADMIN_SECRET,HASURA_GRAPHQL_ADMIN_SECRET" help:"Secret that a request must carry to be the admin. Without one, everybody is." placeholder:"TEXT" group:"Access"`
+	AccessKey        string `env:"SERVICE_GRAPHQL_ACCESS_KEY,HASURA_GRAPHQL_ACCESS_KEY" help:"Old name of --admin-secret." placeholder:"TEXT" group:"Access"`
+	UnauthorizedRole string `env:"SERVICE_GRAPHQL_UNAUTHORIZED_ROLE,HASURA_GRAPHQL_UNAUTHORIZED_ROLE" help:"Role of requests without a secret; needs --admin-secret." placeholder:"ROLE" group:"Access"`
+	HeaderPrefix     string `env:"SERVICE_GRAPHQL_HEADER_PREFIX,HASURA_GRAPHQL_HEADER_PREFIX" help:"Spelling of role and session variables in what the service sends. Both are always understood." enum:"x-service-,x-hasura-" default:"x-service-" group:"Access"`
+	DevMode          toggle `env:"SERVICE_GRAPHQL_DEV_MODE,HASURA_GRAPHQL_DEV_MODE" help:"Show internal details of errors to every role." default:"false" group:"Access"`
+	AdminInternal    toggle `name:"admin-internal-errors" env:"SERVICE_GRAPHQL_ADMIN_INTERNAL_ERRORS,HASURA_GRAPHQL_ADMIN_INTERNAL_ERRORS" help:"Show internal details of errors to the admin." default:"true" group:"Access"`
+
+	RunSQLTimeout duration `name:"run-sql-timeout" env:"SERVICE_GRAPHQL_RUN_SQL_TIMEOUT,HASURA_GRAPHQL_RUN_SQL_TIMEOUT" help:"Longest time the SQL of one run_sql may take." default:"3m" group:"Metadata"`
+	LockTimeout   duration `env:"SERVICE_GRAPHQL_LOCK_TIMEOUT,HASURA_GRAPHQL_LOCK_TIMEOUT" help:"Longest wait for another change of the metadata, or for a lock on a table." default:"30s" group:"Metadata"`
+	PollInterval  duration `env:"SERVICE_GRAPHQL_POLL_INTERVAL,HASURA_GRAPHQL_POLL_INTERVAL" help:"How often to look for events of other nodes when no notification came." default:"500ms" group:"Metadata"`
+	SnapshotEvery int64         `env:"SERVICE_GRAPHQL_SNAPSHOT_EVERY,HASURA_GRAPHQL_SNAPSHOT_EVERY" help:"Events between two snapshots of the catalog, which bound the cost of looking back in time." default:"1000" group:"Metadata"`
+	Demo          toggle        `env:"SERVICE_GRAPHQL_DEMO,HASURA_GRAPHQL_DEMO" help:"Load a small music shop when the database is empty." default:"false" group:"Metadata"`
+
+	EnableAllowlist toggle `env:"SERVICE_GRAPHQL_ENABLE_ALLOWLIST,HASURA_GRAPHQL_ENABLE_ALLOWLIST" help:"Only operations of allowed collections are answered, except for the admin." default:"false" group:"GraphQL"`
+	RefetchInterval int    `name:"live-queries-multiplexed-refetch-interval" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL" help:"Milliseconds between two looks of a subscription." default:"1000" group:"GraphQL"`
+	BatchSize       int    `name:"live-queries-multiplexed-batch-size" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE" help:"Subscribers that share one look." default:"100" group:"GraphQL"`
+	Stringify       toggle `name:"stringify-numeric-types" env:"SERVICE_GRAPHQL_STRINGIFY_NUMERIC_TYPES,HASURA_GRAPHQL_STRINGIFY_NUMERIC_TYPES" help:"Send bigint, numeric and double precision as strings." default:"false" group:"GraphQL"`
+
+	LogLevel string `env:"SERVICE_GRAPHQL_LOG_LEVEL,HASURA_GRAPHQL_LOG_LEVEL" help:"Least level of log lines." enum:"debug,info,warn,error" default:"info" group:"Logs"`
+	LogTypes names  `name:"enabled-log-types" env:"SERVICE_GRAPHQL_ENABLED_LOG_TYPES,HASURA_GRAPHQL_ENABLED_LOG_TYPES" help:"Kinds of log lines, separated by commas: ${logtypes}." default:"startup,http-log,webhook-log,websocket-log" placeholder:"LIST" group:"Logs"`
+}
+
+// knownAPIs and knownLogTypes are the names that the two lists may hold.
+var (
+	knownAPIs     = []string{"metadata", "graphql", "pgdump", "config", "developer"}
+	knownLogTypes = []string{"startup", "http-log", "webhook-log", "websocket-log", "query-log"}
+)
+
+// Validate holds the settings against each other.
+func (s *Serve) Validate() error {
+	if unknown := s.EnabledAPIs.unknown(knownAPIs); unknown != "" {
+		return fmt.Errorf("--enabled-apis: %q is no API; only expecting list of comma separated API types %s", unknown, strings.Join(knownAPIs, ","))
+	}
+	if unknown := s.LogTypes.unknown(knownLogTypes); unknown != "" {
+		return fmt.Errorf("--enabled-log-types: %q is no log type; expecting some of %s", unknown, strings.Join(knownLogTypes, ","))
+	}
+	if s.AdminSecret != "" && s.AccessKey != "" && s.AdminSecret != s.AccessKey {
+		return fmt.Errorf("--admin-secret and its old name --access-key differ: give only --admin-secret")
+	}
+	if s.UnauthorizedRole != "" && s.secret() == "" {
+		return fmt.Errorf("--unauthorized-role needs --admin-secret: without a secret, every request is the admin's")
+	}
+	if s.ServerPort < 0 || s.ServerPort > 65535 {
+		return fmt.Errorf("--server-port: %d is no port; expecting 0 to 65535", s.ServerPort)
+	}
+	for flag, n := range map[string]int64{"--connections": int64(s.Connections), "--snapshot-every": s.SnapshotEvery,
+		"--live-queries-multiplexed-batch-size": int64(s.BatchSize), "--live-queries-multiplexed-refetch-interval": int64(s.RefetchInterval)} {
+		if n < 1 {
+			return fmt.Errorf("%s: expecting a number above 0, not %d", flag, n)
+		}
+	}
+	return refuseUnsupported(os.LookupEnv)
+}
+
+// unsupported are settings of engines of this kind that would change who gets
+// in. To start without them would be to leave a door open, so a start that
+// asks for them fails.
+var unsupported = []string{"JWT_SECRET", "AUTH_HOOK"}
+
+func refuseUnsupported(lookup func(string) (string, bool)) error {
+	for _, name := range unsupported {
+		for _, prefix := range []string{"SERVICE_GRAPHQL_", "HASURA_GRAPHQL_"} {
+			if value, set := lookup(prefix + name); set && value != "" {
+				return fmt.Errorf("%s%s is set, but this version authenticates by admin secret only: unset it to start", prefix, name)
+			}
+		}
+	}
+	return nil
+}
+
+// secret is the admin secret, by either of its names.
+func (s *Serve) secret() string {
+	if s.AdminSecret != "" {
+		return s.AdminSecret
+	}
+	return s.AccessKey
+}

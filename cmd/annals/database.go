@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"annals/migrations"
+	"annals/migrations/localpg"
+)
+
+// openDatabase is the database in use: the one that was named, or one that
+// this program started.
+type openDatabase struct {
+	pool *pgxpool.Pool
+	own  *localpg.Server // nil when a database was named
+
+	probing sync.Mutex
+	probe   *pgx.Conn
+}
+
+// connectTimeout bounds one try to connect.
+const connectTimeout = 10 * time.Second
+
+// openDB connects to the database that the settings name, starting one where
+// they name none.
+func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*openDatabase, error) {
+	d := &openDatabase{}
+	url := cfg.url()
+	if url == "" {
+		own, err := startOwn(ctx, cfg, log)
+		if err != nil {
+			return nil, err
+		}
+		d.own, url = own, own.URL("postgres")
+	}
+	pool, err := connect(ctx, cfg, url)
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	d.pool = pool
+	return d, nil
+}
+
+func startOwn(ctx context.Context, cfg Database, log *slog.Logger) (*localpg.Server, error) {
+	dir, err := cfg.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	own, err := localpg.Start(ctx, localpg.Config{DataDir: dir, BinDir: cfg.PostgresBin, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("start a PostgreSQL of our own in %s: %w", dir, err)
+	}
+	return own, nil
+}
+
+func connect(ctx context.Context, cfg Database, url string) (*pgxpool.Pool, error) {
+	pc, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("--database-url: %w", err)
+	}
+	pc.MaxConns = cfg.Connections
+	if cfg.ConnLifetime > 0 {
+		pc.MaxConnLifetime = cfg.ConnLifetime
+	}
+	pc.ConnConfig.ConnectTimeout = connectTimeout
+	pc.ConnConfig.RuntimeParams["application_name"] = "annals"
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	if err := reach(ctx, pool, cfg.Retries); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	return pool, nil
+}
+
+// reach tries until the database answers, at most retries times more than once.
+func reach(ctx context.Context, pool *pgxpool.Pool, retries int) error {
+	err := pool.Ping(ctx)
+	for ; err != nil && retries > 0; retries-- {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+		err = pool.Ping(ctx)
+	}
+	return err
+}
+
+// migrate brings the schema annals up to this program's version.
+func (d *openDatabase) migrate(ctx context.Context, log *slog.Logger) error {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	defer conn.Release()
+	applied, err := migrations.Run(ctx, conn.Conn())
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	if applied > 0 {
+		log.Info("database migrated", "migrations", applied)
+	}
+	return nil
+}
+
+// withProbe runs f on a connection that is kept for probes alone: a probe does
+// not stand in a queue behind operations.
+func (d *openDatabase) withProbe(ctx context.Context, f func(*pgx.Conn) (int64, error)) (int64, error) {
+	d.probing.Lock()
+	defer d.probing.Unlock()
+	if d.probe == nil || d.probe.IsClosed() {
+		conn, err := pgx.ConnectConfig(ctx, d.pool.Config().ConnConfig)
+		if err != nil {
+			return 0, err
+		}
+		d.probe = conn
+	}
+	return f(d.probe)
+}
+
+// close ends the connections, and gives back a PostgreSQL of our own: the last
+// program that uses it stops it.
+func (d *openDatabase) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	d.probing.Lock()
+	defer d.probing.Unlock()
+	if d.probe != nil {
+		_ = d.probe.Close(ctx) // nothing is in flight on it
+	}
+	if d.pool != nil {
+		d.pool.Close()
+	}
+	if d.own == nil {
+		return nil
+	}
+	if err := d.own.Stop(ctx); err != nil {
+		return fmt.Errorf("stop our own PostgreSQL: %w", err)
+	}
+	return nil
+}

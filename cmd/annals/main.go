@@ -1,0 +1,17 @@
+// Command annals is a GraphQL engine over PostgreSQL whose metadata is an
+// append-only, verifiable history. Run `annals --help` for what it can do.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}

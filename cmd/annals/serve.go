@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"annals/handlers/api"
+)
+
+type serveCommand struct{ Serve }
+
+// Run implements kong's command.
+func (c *serveCommand) Run(ctx context.Context, s streams) (err error) {
+	app, err := NewApp(ctx, c.Serve, s.out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.Close()) }()
+	listener, err := c.listen()
+	if err != nil {
+		return err
+	}
+	app.announce(ctx, listener.Addr())
+	return app.Run(ctx, listener)
+}
+
+// announce tells, once, what was started, and shouts where it is open.
+func (a *App) announce(ctx context.Context, address net.Addr) {
+	a.lines(ctx, api.Line{Type: lineStartup, Level: slog.LevelInfo, Detail: startup{
+		Kind: "server_configuration",
+		Info: configuration{
+			Version: Version, Address: address.String(), EnabledAPIs: a.cfg.EnabledAPIs, AdminSecretSet: a.cfg.secret() != "",
+			OwnDatabase: a.db.own != nil, Position: a.Position(), InconsistentObjects: a.Inconsistent(),
+		},
+	}})
+	if a.cfg.secret() == "" {
+		a.log.Warn("no admin secret is set: whoever reaches this server is its admin; set one with --admin-secret or SERVICE_GRAPHQL_ADMIN_SECRET")
+	}
+	if n := a.Inconsistent(); n > 0 {
+		a.log.Warn(fmt.Sprintf("Inconsistent Metadata! %d objects are left out; get_inconsistent_metadata lists them", n))
+	}
+}
+
+const lineStartup = "startup"
+
+type startup struct {
+	Kind string `json:"kind"`
+	Info any    `json:"info"`
+}
+
+type configuration struct {
+	Version             string   `json:"version"`
+	Address             string   `json:"address"`
+	EnabledAPIs         []string `json:"enabled_apis"`
+	AdminSecretSet      bool     `json:"is_admin_secret_set"`
+	OwnDatabase         bool     `json:"own_database"`
+	Position            int64    `json:"position"`
+	InconsistentObjects int      `json:"inconsistent_objects"`
+}

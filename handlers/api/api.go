@@ -1,0 +1,108 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"annals/handlers/api/auth"
+)
+
+// Deps is what the API works with. All of it is needed.
+type Deps struct {
+	Auth     auth.Authenticator
+	Commands Commands
+	History  History
+	State    State
+	// Registry gets the API's metrics, and is what /metrics shows.
+	Registry *prometheus.Registry
+	// Log takes the lines of the log.
+	Log Log
+}
+
+// API answers HTTP requests. Make one with [New], and have [API.Watch] run
+// beside it.
+type API struct {
+	cfg      Config
+	auth     auth.Authenticator
+	commands Commands
+	history  History
+	state    State
+	registry *prometheus.Registry
+	log      Log
+
+	handler http.Handler
+	meters  meters
+	gzip    gzipPool
+	health  atomic.Pointer[health]
+}
+
+// New returns the API of a service. It registers its metrics, so a registry
+// serves one API.
+func New(cfg Config, deps Deps) *API {
+	a := &API{
+		cfg: cfg.withDefaults(), auth: deps.Auth, commands: deps.Commands, history: deps.History,
+		state: deps.State, registry: deps.Registry, log: deps.Log, meters: newMeters(deps.Registry),
+	}
+	a.health.Store(&health{err: errNotLookedYet})
+	a.handler = a.routes()
+	return a
+}
+
+// ServeHTTP implements [http.Handler].
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// routes is the list of endpoints.
+func (a *API) routes() http.Handler {
+	r := chi.NewRouter()
+	r.Use(a.clientAddress(), a.tell, a.recover, a.cors, middleware.GetHead)
+	r.NotFound(a.notFound)
+	r.MethodNotAllowed(a.notFound)
+
+	r.Get("/v1/version", a.version)
+	r.Get(healthzPath, a.healthz)
+	r.Get(readyzPath, a.readyz)
+	r.Get(metricsPath, a.metrics())
+	if a.serves(PartMetadata) {
+		r.Post("/v1/query", a.query)
+		r.Post("/v1/metadata", a.query)
+		r.Get("/v1/audit/events", a.admin(a.auditEvents))
+		r.Get("/v1/audit/events/{position}", a.admin(a.auditEvent))
+		r.Get("/v1/audit/objects/{kind}/{key}/history", a.admin(a.auditObject))
+		r.Get("/v1/audit/verify", a.admin(a.auditVerify))
+	}
+	if a.serves(PartConfig) {
+		r.Get("/v1alpha1/config", a.admin(a.config))
+	}
+	return r
+}
+
+// The endpoints that machines ask all the time.
+const (
+	healthzPath = "/healthz"
+	readyzPath  = "/readyz"
+	metricsPath = "/metrics"
+)
+
+func (a *API) serves(p Part) bool { return slices.Contains(a.cfg.APIs, p) }
+
+// clientAddress finds out where a request comes from.
+func (a *API) clientAddress() func(http.Handler) http.Handler {
+	if len(a.cfg.TrustedProxies) == 0 {
+		return middleware.ClientIPFromRemoteAddr
+	}
+	var prefixes []string
+	for _, p := range a.cfg.TrustedProxies {
+		prefixes = append(prefixes, p.String())
+	}
+	return middleware.ClientIPFromXFF(prefixes...)
+}
+
+// notFound answers for every path and method that is not served.
+func (a *API) notFound(w http.ResponseWriter, r *http.Request) {
+	a.refuse(w, r, &noSuchResource{"resource does not exist"})
+}

@@ -1,0 +1,21 @@
+package api
+
+import (
+	"io"
+	"net/http"
+)
+
+// healthz answers GET /healthz: whether the service is alive, in one of the
+// three texts of v1.3.
+func (a *API) healthz(w http.ResponseWriter, _ *http.Request) {
+	status, text := http.StatusOK, "OK"
+	switch {
+	case a.health.Load().err != nil:
+		status, text = http.StatusInternalServerError, "ERROR"
+	case a.state.Inconsistent() > 0:
+		text = "WARN: inconsistent objects in schema"
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
+}

@@ -1,0 +1,62 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// meters are the metrics of the API. Their labels have few values: a path or
+// method that is not served counts as "other".
+type meters struct {
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+const otherLabel = "other"
+
+func newMeters(registry *prometheus.Registry) meters {
+	m := meters{
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "annals_http_request_duration_seconds",
+			Help:    "Time from a request's headers to the end of its answer, by route, method and status.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"route", "method", "status"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "annals_http_requests_in_flight",
+			Help: "Requests that are being answered.",
+		}),
+	}
+	registry.MustRegister(m.duration, m.inFlight)
+	return m
+}
+
+// begin counts a request, and returns what is to be called once it is
+// answered.
+func (m meters) begin() func(*http.Request, int) {
+	start := time.Now()
+	m.inFlight.Inc()
+	return func(r *http.Request, status int) {
+		m.inFlight.Dec()
+		m.duration.WithLabelValues(routeLabel(r), methodLabel(r), strconv.Itoa(status)).Observe(time.Since(start).Seconds())
+	}
+}
+
+// routeLabel is the pattern of the route that answered.
+func routeLabel(r *http.Request) string {
+	if c := chi.RouteContext(r.Context()); c != nil && c.RoutePattern() != "" {
+		return c.RoutePattern()
+	}
+	return otherLabel
+}
+
+func methodLabel(r *http.Request) string {
+	if slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions}, r.Method) {
+		return r.Method
+	}
+	return otherLabel
+}
