@@ -57,17 +57,17 @@ func signed(n wire.Node, name string) wire.Node {
 type operand byte
 
 const (
-	operandOne     operand = iota // a value of the column's type
-	operandMany                   // a list of them
-	operandBool                   // true or false
-	operandText                   // a text
-	operandTexts                  // a list of texts
-	operandJSON                   // any JSON value
-	operandShape                  // a geometry
-	operandWithin                 // {"distance", "from"}
-	operandRaster                 // see the raster functions of PostGIS
-	operandColumn                 // another column of the row
-	operandCast                   // {type: operators}
+	operandOne    operand = iota // a value of the column's type
+	operandMany                  // a list of them
+	operandBool                  // true or false
+	operandText                  // a text
+	operandTexts                 // a list of texts
+	operandJSON                  // any JSON value
+	operandShape                 // a geometry
+	operandWithin                // {"distance", "from"}
+	operandRaster                // see the raster functions of PostGIS
+	operandColumn                // another column of the row
+	operandCast                  // {type: operators}
 )
 
 // operator is what is known of one: what it takes, and the types of columns

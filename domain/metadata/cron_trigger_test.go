@@ -57,7 +57,7 @@ func TestACronTriggerThatCannotBeIsRefusedAtOnce(t *testing.T) {
 		{"a word", with(`0 22 * * 1-5`, `@daily`), "$.schedule", `unexpected character '@' in a cron expression of five fields`},
 		{"a zone", with(`0 22 * * 1-5`, `CRON_TZ=`), "$.schedule", `unexpected character '_' in a cron expression of five fields`},
 		{"a date that no year has", with(`0 22 * * 1-5`, `0 0 31 2 *`), "$.schedule", "the schedule never fires: no year has such a date"},
-		{"schedule that is no text", with(`"0 22 * * 1-5"`, `5`), "$.schedule", "parsing Text failed, expected Text, but encountered Number"},
+		{"schedule that is no text", with(`"0 22 * * 1-5"`, `5`), "$.schedule", "parsing Text failed, expected String, but encountered Number"},
 		{"negative retries", createCron(`"retry_conf":{"num_retries":-1}`), "$.retry_conf", "num_retries cannot be a negative value"},
 		{"retries that are no whole number", createCron(`"retry_conf":{"num_retries":1.5}`), "$.retry_conf.num_retries",
 			"parsing Int failed, the value is either floating or will cause over or underflow: 1.5"},

@@ -40,5 +40,5 @@ func TestAnEventIsRedeliveredByItsID(t *testing.T) {
 		require.NoError(t, c.Check(World{}))
 	}
 	_, err := Parse([]byte(`{"type":"redeliver_event","args":{"event_id":7}}`))
-	refusal(t, err, domain.ParseFailed, "$.event_id", "parsing Text failed, expected Text, but encountered Number")
+	refusal(t, err, domain.ParseFailed, "$.event_id", "parsing Text failed, expected String, but encountered Number")
 }

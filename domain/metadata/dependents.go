@@ -21,7 +21,9 @@ func (w World) withOwn(table domain.QualifiedName) []Key {
 
 // dependents returns the objects that could not stand without the objects
 // gone, or without what the needs name: those that need them, those that need
-// these, and so on, by their names. What already cannot stand is not counted.
+// these, and so on, by their names. What already cannot stand is not counted,
+// nor are tables: all they may need is columns with other names, which are
+// theirs to forget.
 func (w World) dependents(gone []Key, lost []Need) []Object {
 	seen := map[Key]bool{}
 	for _, key := range gone {
@@ -33,7 +35,7 @@ func (w World) dependents(gone []Key, lost []Need) []Object {
 		need := lost[0]
 		lost = lost[1:]
 		for key := range w.Standing.dependentsOf(need) {
-			if seen[key] || !w.Standing.Stands(key) {
+			if seen[key] || key.Kind == KindTable || !w.Standing.Stands(key) {
 				continue
 			}
 			seen[key] = true
@@ -41,8 +43,12 @@ func (w World) dependents(gone []Key, lost []Need) []Object {
 			lost = append(lost, needObject(key))
 		}
 	}
-	slices.SortFunc(found, func(a, b Object) int { return strings.Compare(a.String(), b.String()) })
-	return found
+	return sortedByText(found)
+}
+
+func sortedByText(list []Object) []Object {
+	slices.SortFunc(list, func(a, b Object) int { return strings.Compare(a.String(), b.String()) })
+	return list
 }
 
 // mayDrop refuses to drop something while others depend on it, unless they

@@ -43,7 +43,7 @@ func (f *Fold) Put(key Key, position int64, definition json.RawMessage) {
 // Event applies the changes of one event, in the stored form of the given
 // schema version. The bytes are not kept.
 func (f *Fold) Event(position int64, schemaVersion int, changes []byte) error {
-	if len(changes) == 2 { // []
+	if string(changes) == "[]" {
 		return nil
 	}
 	if schemaVersion != SchemaVersion {

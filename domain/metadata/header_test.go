@@ -28,7 +28,7 @@ func TestAHeaderHasOneValue(t *testing.T) {
 		{`{"name":"a","value":null}`, "$.headers[0]", "expecting value or value_from_env keys"},
 		{`{"name":"a","value":"b","value_from_env":"B"}`, "$.headers[0]", "expecting only one of value or value_from_env keys"},
 		{`{"value":"b"}`, "$.headers[0]", `key "name" not found`},
-		{`{"name":"a","value":1}`, "$.headers[0].value", "parsing Text failed, expected Text, but encountered Number"},
+		{`{"name":"a","value":1}`, "$.headers[0].value", "parsing Text failed, expected String, but encountered Number"},
 		{`{"name":"a b","value":"c"}`, "$.headers[0]", `"a b" is not the name of an HTTP header`},
 		{`{"name":"","value":"c"}`, "$.headers[0]", `"" is not the name of an HTTP header`},
 		{`{"name":"a","value":"b\r\nX: y"}`, "$.headers[0]", "the value of a header cannot hold a line break"},

@@ -170,6 +170,15 @@ func (d PermissionDefinition) exported(action string) any {
 	}{d.Columns, d.ComputedFields, d.Filter, d.Limit, d.AllowAggregations}
 }
 
+// hasAllColumns reports whether the permission is for whatever columns the
+// table has.
+func (p Permission) hasAllColumns() bool {
+	if p.Definition.Columns == nil {
+		return p.Action == MayInsert
+	}
+	return p.Definition.Columns.All
+}
+
 func (p Permission) renamed(r Rename) Object {
 	own := p.Table
 	p.Table = r.table(own)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"annals/domain"
@@ -249,14 +248,7 @@ func (c RemoveRemoteSchema) decide(w World) ([]Change, error) {
 	if !w.Catalog.Has(key) {
 		return nil, refuse(domain.NotExists, "no such remote schema")
 	}
-	var dependents []string
-	for needing := range w.Standing.dependentsOf(needObject(key)) {
-		dependents = append(dependents, w.Catalog.Get(needing).Object().String())
-	}
-	if len(dependents) > 0 {
-		return nil, refuse(domain.DependencyError, "cannot drop due to the following dependent objects : %s", strings.Join(dependents, ", "))
-	}
-	return drop(w.Catalog, key), nil
+	return w.dropWithDependents(key, false)
 }
 
 // ReloadRemoteSchema is reload_remote_schema: the server is asked for its

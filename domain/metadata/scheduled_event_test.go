@@ -58,7 +58,7 @@ func TestAScheduledEventNeedsAWebhookAndATime(t *testing.T) {
 		`{"schedule_at":"2020-01-01T00:00:00Z"}`:                                                      {"$", `key "webhook" not found`},
 		`{"webhook":"http://h"}`:                                                                      {"$", `key "schedule_at" not found`},
 		`{"webhook":"","schedule_at":"2020-01-01T00:00:00Z"}`:                                         {"$.webhook", "empty string not allowed"},
-		`{"webhook":"http://h","schedule_at":1}`:                                                      {"$.schedule_at", "parsing Text failed, expected Text, but encountered Number"},
+		`{"webhook":"http://h","schedule_at":1}`:                                                      {"$.schedule_at", "parsing Text failed, expected String, but encountered Number"},
 		`{"webhook":"http://h","schedule_at":"2020-01-01T00:00:00Z","retry_conf":{"num_retries":-1}}`: {"$.retry_conf", "num_retries cannot be a negative value"},
 	} {
 		_, err := Parse([]byte(`{"type":"create_scheduled_event","args":` + args + `}`))

@@ -123,7 +123,7 @@ func (l *sqlLexer) word() string {
 	return l.text[start:l.at]
 }
 
-// quoted skips a quoted text; a doubled quote is one of it, and in an E''
+// quoted skips a quoted text; a doubled quote is one of it, and in an E”
 // string a backslash takes the next byte along.
 func (l *sqlLexer) quoted(quote byte, backslash bool) {
 	for l.at++; l.at < len(l.text); l.at++ {

@@ -421,7 +421,9 @@ func decodeSetTableIsEnum(n wire.Node) Command {
 	return SetTableIsEnum{n.Field("table").Name(), n.Field("is_enum").Bool()}
 }
 
-func (c SetTableIsEnum) names(World) Names { return namesOfTable(Table{Name: c.Table, IsEnum: c.IsEnum}) }
+func (c SetTableIsEnum) names(World) Names {
+	return namesOfTable(Table{Name: c.Table, IsEnum: c.IsEnum})
+}
 
 func (SetTableIsEnum) demand() demand { return ownStands }
 

@@ -33,7 +33,7 @@ var upcasters = map[int]func([]byte) ([]byte, error){
 	0: upcastUnnamedDefinitions,
 }
 
-// upcastUnnamedDefinitions: version 0, written by the first prototypes, called
+// upcastUnnamedDefinitions: version 0, from before the first release, called
 // a definition "after" and gave an object's kind and key as one member:
 //
 //	{"type":..., "object":{"kind":..., "key":...}, "after":..., "before":...}

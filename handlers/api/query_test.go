@@ -2,11 +2,13 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -325,4 +327,18 @@ func TestAPanicIsAnInternalErrorWithItsStackInTheLog(t *testing.T) {
 		return command.Result{Body: json.RawMessage(`{}`)}, nil
 	}
 	require.Equal(t, http.StatusOK, s.query(t, wellFormed).status, "the service goes on")
+}
+
+func TestARequestThatIsCancelledIsNotTheServicesFault(t *testing.T) {
+	s := start(t, settings{})
+	ctx, hangUp := context.WithCancel(t.Context())
+	s.commands.answer = func(command.Request) (command.Result, error) {
+		hangUp()
+		return command.Result{}, fmt.Errorf("begin: %w", context.Canceled)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/query", strings.NewReader(wellFormed)))
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Contains(t, w.Body.String(), `"code":"timeout"`)
+	require.Empty(t, s.lines.ofType(t, api.LineInternal))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,13 +88,23 @@ func Start(ctx context.Context, pool *pgxpool.Pool, store *eventstore.Store, env
 	return catalog.Version{Position: position, World: metadata.NewWorld(c, database.Shape{}.With(found), env)}, nil
 }
 
+// readShape reads what names stand for. An enum table that has grown too large
+// is read without its rows: it cannot stand, and the rest can.
 func readShape(ctx context.Context, q facts.Querier, names metadata.Names, types bool) (database.Found, error) {
 	wanted := facts.Wanted{Tables: names.Tables, Functions: names.Functions, Enums: names.Enums, Types: types}
-	found, err := facts.Read(ctx, q, wanted)
-	if err != nil {
-		return database.Found{}, fmt.Errorf("read the database's shape: %w", err)
+	for {
+		found, err := facts.Read(ctx, q, wanted)
+		var large *facts.EnumTooLarge
+		if errors.As(err, &large) {
+			wanted.Tables = append(slices.Clone(wanted.Tables), large.Table)
+			wanted.Enums = slices.DeleteFunc(slices.Clone(wanted.Enums), func(n domain.QualifiedName) bool { return n == large.Table })
+			continue
+		}
+		if err != nil {
+			return database.Found{}, fmt.Errorf("read the database's shape: %w", err)
+		}
+		return found, nil
 	}
-	return found, nil
 }
 
 // Execute carries out a call. A refusal is a [domain.Error]. After a refusal

@@ -1,0 +1,36 @@
+package metadata
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestStatementsThatEndTheTransactionAreFound(t *testing.T) {
+	for _, sql := range []string{
+		"COMMIT", "  commit ;", "select 1; end", "begin", "start transaction read only", "rollback", "rollback work", "abort",
+		"select ';' ; commit", "-- x\ncommit", "/* a /* b */ c */ commit", "select $$a;b$$; commit", "select $x$ $$ ; $x$; rollback",
+		`select "a;b"; commit`, `select E'\';'; commit`, "select e'a''\\'' ; commit", "prepare transaction 'x'", "select (1;2); select 1); commit",
+		"create function f() returns int language sql begin atomic select case when true then 1 end; end; commit",
+	} {
+		_, found := EndsTransaction(sql)
+		require.True(t, found, sql)
+	}
+}
+
+func TestStatementsThatStayInTheTransactionAreLetThrough(t *testing.T) {
+	for _, sql := range []string{
+		"", ";;", "select 1", "select 'commit;'", "select $$; commit; $$", "select $a$; commit; $a$", "-- commit", "/* ; commit; */ select 1",
+		`select "; commit"`, "savepoint a; rollback to a; rollback work to savepoint a; release a", "prepare p as select 1",
+		"create function f() returns int language sql begin atomic select 1; select 2; end", `select E'\'; commit; --'`,
+		"create table committed (begin_at int); select begin_at as end from committed", "select $1", "select 1 as commit", "explain select 1",
+	} {
+		verb, found := EndsTransaction(sql)
+		require.False(t, found, "%s: %s", sql, verb)
+	}
+}
+
+func FuzzReadingStatementsEnds(f *testing.F) {
+	f.Add("select $x$ ; /* ' \" E'\\")
+	f.Fuzz(func(t *testing.T, sql string) { EndsTransaction(sql) })
+}
