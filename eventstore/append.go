@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -78,19 +79,73 @@ func (s *Store) AppendTx(ctx context.Context, tx pgx.Tx, expected Expected, even
 	return appendEvents(ctx, tx, expected, events)
 }
 
-//go:embed append.sql
-var appendSQL string
-
 // appendEvents is one statement and so one round trip.
-func appendEvents(ctx context.Context, q Querier, expected Expected, events []Event) ([]Recorded, error) {
+func appendEvents(ctx context.Context, q Querier, expected Expected, events []Event) (recorded []Recorded, err error) {
+	if len(events) == 1 {
+		recorded, err = appendOne(ctx, q, expected, &events[0])
+	} else {
+		recorded, err = appendSeveral(ctx, q, expected, events)
+	}
+	if conflict := (VersionConflict{}); err != nil && !errors.As(err, &conflict) {
+		err = fmt.Errorf("append %d events beginning with %s: %w", len(events), events[0].Type, err)
+	}
+	return recorded, err
+}
+
+//go:embed append_one.sql
+var appendOneSQL string
+
+func appendOne(ctx context.Context, q Querier, expected Expected, e *Event) ([]Recorded, error) {
+	for {
+		r, err := tryAppendOne(ctx, q, expected, e)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return []Recorded{r}, err
+		}
+		head, err := scanHead(q.QueryRow(ctx, headSQL))
+		if err != nil {
+			return nil, err
+		}
+		if conflict := expected.refuses(head.Position); conflict != nil {
+			return nil, conflict
+		}
+		// Since the attempt the log has come to the expected position.
+	}
+}
+
+func tryAppendOne(ctx context.Context, q Querier, expected Expected, e *Event) (Recorded, error) {
+	f := e.fields()
+	digest := chain.Digest(chain.Encode(nil, f))
+	kinds, keys := make([]string, len(e.Objects)), make([]string, len(e.Objects))
+	for i, o := range e.Objects {
+		kinds[i], keys[i] = o.Kind, o.Key
+	}
+	r := Recorded{Event: *e}
+	var prevHash, hash []byte
+	err := q.QueryRow(ctx, appendOneSQL, expected.parameter(), digest[:],
+		pgtype.UUID{Bytes: e.ID, Valid: true}, f.Type, f.Args, f.Changes, f.Actor, f.Comment,
+		e.batch(), e.batchIndex(), int32(e.SchemaVersion), kinds, keys,
+	).Scan(&r.Position, &r.RecordedAt, &prevHash, &hash, nil)
+	if err != nil {
+		return Recorded{}, err
+	}
+	r.RecordedAt = r.RecordedAt.UTC()
+	copy(r.PrevHash[:], prevHash)
+	copy(r.Hash[:], hash)
+	return r, nil
+}
+
+//go:embed append_events.sql
+var appendEventsSQL string
+
+func appendSeveral(ctx context.Context, q Querier, expected Expected, events []Event) ([]Recorded, error) {
 	var (
 		position   int64
 		recordedAt *time.Time
 		links      pgtype.FlatArray[[]byte]
 	)
-	err := q.QueryRow(ctx, appendSQL, newColumns(events).parameters(expected)...).Scan(&position, &recordedAt, &links)
+	err := q.QueryRow(ctx, appendEventsSQL, newColumns(events).parameters(expected)...).Scan(&position, &recordedAt, &links)
 	if err != nil {
-		return nil, fmt.Errorf("append %d events beginning with %s: %w", len(events), events[0].Type, err)
+		return nil, err
 	}
 	if recordedAt == nil {
 		return nil, expected.refuses(position)
@@ -105,7 +160,7 @@ func appendEvents(ctx context.Context, q Querier, expected Expected, events []Ev
 	return recorded, nil
 }
 
-// columns are events turned on their side, the way append.sql takes them.
+// columns are events turned on their side, the way append_events.sql takes them.
 type columns struct {
 	ids, batches                           pgtype.FlatArray[pgtype.UUID]
 	types, args, changes, actors, comments pgtype.FlatArray[[]byte]
@@ -123,15 +178,14 @@ func newColumns(events []Event) *columns {
 		f := e.fields()
 		encoding = chain.Encode(encoding[:0], f)
 		digest := chain.Digest(encoding)
-		inBatch := f.Batch != nil
 		c.ids = append(c.ids, pgtype.UUID{Bytes: e.ID, Valid: true})
 		c.types = append(c.types, f.Type)
 		c.args = append(c.args, f.Args)
 		c.changes = append(c.changes, f.Changes)
 		c.actors = append(c.actors, f.Actor)
 		c.comments = append(c.comments, f.Comment)
-		c.batches = append(c.batches, pgtype.UUID{Bytes: e.Batch, Valid: inBatch})
-		c.batchIndexes = append(c.batchIndexes, pgtype.Int4{Int32: int32(e.BatchIndex), Valid: inBatch})
+		c.batches = append(c.batches, e.batch())
+		c.batchIndexes = append(c.batchIndexes, e.batchIndex())
 		c.schemaVersions = append(c.schemaVersions, int32(e.SchemaVersion))
 		c.digests = append(c.digests, digest[:])
 		for _, o := range e.Objects {
@@ -149,4 +203,10 @@ func (c *columns) parameters(expected Expected) []any {
 		c.batches, c.batchIndexes, c.schemaVersions, c.digests,
 		c.objectEvents, c.objectKinds, c.objectKeys,
 	}
+}
+
+func (e *Event) batch() pgtype.UUID { return pgtype.UUID{Bytes: e.Batch, Valid: e.Batch != uuid.Nil} }
+
+func (e *Event) batchIndex() pgtype.Int4 {
+	return pgtype.Int4{Int32: int32(e.BatchIndex), Valid: e.Batch != uuid.Nil}
 }

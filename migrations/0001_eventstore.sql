@@ -1,21 +1,24 @@
 -- The event log: what happened, in the order it was committed, never changed afterwards.
 --
--- annals.log_head is the one row that every append locks. It hands out positions without gaps and holds the hash of the
--- last event, so a position is a commit order and "position > n" never skips. annals.events and annals.event_objects
+-- annals.log_head is the one row that every append locks: the last event's link in the chain. It hands out positions without
+-- gaps, so a position is a commit order and "position > n" never skips. annals.events and annals.event_objects
 -- only ever grow: triggers refuse everything but INSERT, also for the owner and on a replica.
 
 create schema if not exists annals;
 
 create table annals.log_head (
-  only_row boolean primary key default true,
-  position bigint not null,
-  hash     bytea not null
+  only_row    boolean primary key default true,
+  position    bigint not null,
+  recorded_at timestamptz not null,
+  prev_hash   bytea not null,
+  hash        bytea not null
 ) with (fillfactor = 50); -- rewritten by every append: half the page is left for its next versions
 
-insert into annals.log_head (position, hash) values (0, decode(repeat('00', 32), 'hex'));
+insert into annals.log_head (position, recorded_at, prev_hash, hash)
+values (0, '-infinity', '', decode(repeat('00', 32), 'hex'));
 
--- No check constraints: a statement parses each of them anew, which an append would feel. annals.append_events is the only
--- writer, and a verification of the chain finds what it could not have written.
+-- No check constraints: every statement parses them anew, which an append would feel. The store is the only writer, and
+-- verifying the chain finds what it could not have written.
 create table annals.events (
   position       bigint primary key,
   id             uuid not null unique,
@@ -81,14 +84,18 @@ alter table annals.events enable always trigger append_only, enable always trigg
 alter table annals.event_objects enable always trigger append_only, enable always trigger append_only_row;
 alter table annals.log_head enable always trigger keep_head;
 
--- Appends events as one step: lock the head, link and write each event, advance the head, hint the followers. One place in
--- every array is one event. The digest of an event covers all that its writer knows (package chain makes it); this function
--- only links it to its place:
---
---   hash(n) = sha256(hash(n-1) || position(n) || recorded_at(n) || digest(n))
+-- The hash of the event that follows prev_hash. The digest covers all that the event's writer knows (package chain makes it);
+-- the database only links it to its place. Inlined where it is used.
+create function annals.link(prev_hash bytea, "position" bigint, recorded_at timestamptz, digest bytea) returns bytea
+language sql stable as $$
+  select sha256(prev_hash || int8send("position") || timestamptz_send(recorded_at) || digest)
+$$;
+
+-- Appends several events as one step: lock the head, link and write each event, advance the head, hint the followers. (For one
+-- event the store has a single statement that does the same in half the time.) One place in every array is one event.
 --
 -- An expected position that is not the head's writes nothing: recorded_at stays null, head_position says where the log ends.
--- The clock is read under the lock, so times follow positions for as long as the clock does not step back.
+-- The clock is read under the lock, and never goes back: times follow positions.
 create function annals.append_events(
   expected bigint, -- null: wherever the log ends
   ids uuid[], types text[], args text[], changes text[], actors text[], comments text[],
@@ -97,32 +104,31 @@ create function annals.append_events(
   out head_position bigint, -- before the call
   out recorded_at timestamptz,
   out links bytea[] -- the hash before the first event, then that of each event
-) language plpgsql
-set enable_seqscan = off -- while an old snapshot is held, dead versions of the head fill pages: go to the row by its key
-as $$
+) language plpgsql as $$
 declare
-  link bytea;
+  head annals.log_head;
+  n    int := cardinality(ids);
 begin
-  select h.position, h.hash into head_position, link from annals.log_head h where h.only_row for update;
+  select h.* into head from annals.log_head h where h.only_row for update;
+  head_position := head.position;
   if expected <> head_position then
     return;
   end if;
-  recorded_at := clock_timestamp();
-  links[1] := link;
-  for i in 1..cardinality(ids) loop
-    link := sha256(link || int8send(head_position + i) || timestamptz_send(recorded_at) || digests[i]);
-    links[i + 1] := link;
+  recorded_at := greatest(clock_timestamp(), head.recorded_at);
+  links[1] := head.hash;
+  for i in 1..n loop
+    links[i + 1] := annals.link(links[i], head_position + i, recorded_at, digests[i]);
     insert into annals.events values (
       head_position + i, ids[i], types[i], args[i]::json, changes[i]::json, actors[i]::json, comments[i],
-      batches[i], batch_indexes[i], schema_versions[i], recorded_at, links[i], link);
+      batches[i], batch_indexes[i], schema_versions[i], recorded_at, links[i], links[i + 1]);
   end loop;
-  update annals.log_head set position = head_position + cardinality(ids), hash = link where only_row;
-  if cardinality(object_events) > 0 then
-    insert into annals.event_objects
-      select o.kind, o.key, head_position + o.event
-      from unnest(object_events, object_kinds, object_keys) as o(event, kind, key)
-      on conflict do nothing; -- an event may name an object twice
-  end if;
-  perform pg_notify('annals_events', (head_position + cardinality(ids))::text);
+  update annals.log_head h
+    set position = head_position + n, recorded_at = append_events.recorded_at, prev_hash = links[n], hash = links[n + 1]
+    where h.only_row;
+  insert into annals.event_objects
+    select o.kind, o.key, head_position + o.event
+    from unnest(object_events, object_kinds, object_keys) as o(event, kind, key)
+    on conflict do nothing; -- an event may name an object twice
+  perform pg_notify('annals_events', (head_position + n)::text);
 end
 $$;

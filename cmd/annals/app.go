@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,19 +61,28 @@ func NewApp(ctx context.Context, cfg Serve, out io.Writer) (*App, error) {
 }
 
 func (a *App) join(ctx context.Context) error {
-	if err := a.db.migrate(ctx, a.log); err != nil {
+	if err := a.prepare(ctx); err != nil {
 		return err
 	}
-	a.store = eventstore.New(a.db.pool, eventstore.Config{PollInterval: a.cfg.PollInterval})
+	a.store = eventstore.New(a.db.pool, eventstore.Config{PollInterval: time.Duration(a.cfg.PollInterval)})
 	version, err := command.Start(ctx, a.db.pool, a.store, environment())
 	if err != nil {
 		return fmt.Errorf("read the catalog: %w", err)
 	}
 	a.live = catalog.NewLive(version)
 	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live},
-		command.Config{RunSQLTimeout: a.cfg.RunSQLTimeout, LockTimeout: a.cfg.LockTimeout})
+		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
 	a.api, err = a.newAPI()
 	return err
+}
+
+// prepare makes sure that the schema annals is this program's. A tool that only
+// looks leaves the database as it found it.
+func (a *App) prepare(ctx context.Context) error {
+	if a.cfg.keepSchema {
+		return a.db.upToDate(ctx)
+	}
+	return a.db.migrate(ctx, a.log)
 }
 
 func (a *App) newAPI() (*api.API, error) {
@@ -95,7 +105,7 @@ func (a *App) newAPI() (*api.API, error) {
 		APIs:           apis,
 		CORS:           cors,
 		MaxBodyBytes:   int64(a.cfg.MaxBody),
-		MinVersionWait: a.cfg.WaitLimit,
+		MinVersionWait: time.Duration(a.cfg.WaitLimit),
 		DevMode:        bool(a.cfg.DevMode),
 		HideInternal:   !bool(a.cfg.AdminInternal),
 		Report: api.Report{
@@ -123,7 +133,7 @@ func corsOf(cfg Serve) (api.CORS, error) {
 func authOf(cfg Serve) auth.Config {
 	c := auth.Config{UnauthorizedRole: cfg.UnauthorizedRole}
 	if secret := cfg.secret(); secret != "" {
-		c.Secrets = []auth.Secret{{Name: "admin-secret", Value: secret}}
+		c.Secrets = []auth.Secret{{Name: cmp.Or(cfg.credential, "admin-secret"), Value: secret}}
 	}
 	return c
 }
@@ -189,10 +199,10 @@ func (a *App) Run(ctx context.Context, listener net.Listener) error {
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.StopLimit)
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(a.cfg.StopLimit))
 		defer cancel()
 		if err := server.Shutdown(stopping); err != nil {
-			a.log.Warn("requests were still running when the server stopped", "limit", a.cfg.StopLimit.String())
+			a.log.Warn("requests were still running when the server stopped", "limit", time.Duration(a.cfg.StopLimit).String())
 			return server.Close()
 		}
 		return nil

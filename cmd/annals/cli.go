@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -15,53 +14,89 @@ import (
 // is. A release sets the latter when it is built.
 var Version = "v1.3.3+annals.dev"
 
+// Exit statuses.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
 // commands is the command line: one field a subcommand.
 type commands struct {
-	Serve   serveCommand   `cmd:"" help:"Serve the APIs, on a database that is named or one of annals' own."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Serve serveCommand `cmd:"" help:"Serve the APIs, on a database that is named or one of annals' own."`
+
+	Log      logCommand      `cmd:"" group:"look" help:"List what was done to the metadata: when, by whom, what and why."`
+	Show     showCommand     `cmd:"" group:"look" help:"Show one event, with each object before and after it."`
+	Diff     diffCommand     `cmd:"" group:"look" help:"Show what changed between two moments."`
+	Export   exportCommand   `cmd:"" group:"look" help:"Print the metadata, as it is or as it was."`
+	Verify   verifyCommand   `cmd:"" group:"look" help:"Verify that no event was changed, and that the catalog is what the history says."`
+	Rollback rollbackCommand `cmd:"" group:"change" help:"Restore the metadata of an earlier moment. The history stays."`
+	Replace  replaceCommand  `cmd:"" group:"change" help:"Make the metadata what a file says."`
+	Execute  executeCommand  `cmd:"" group:"change" help:"Carry out one call of the metadata API."`
+	Rebuild  rebuildCommand  `cmd:"" group:"keep" help:"Make the persisted catalog anew from the history."`
+	Migrate  migrateCommand  `cmd:"" group:"keep" help:"Bring a database's schema annals up to this program."`
+	Version  versionCommand  `cmd:"" group:"keep" help:"Print the version."`
 }
 
-// streams is where a subcommand writes.
-type streams struct{ out, err io.Writer }
+// commandGroups are the headings of the help.
+var commandGroups = []kong.Group{
+	{Key: "look", Title: "Look at the history:"},
+	{Key: "change", Title: "Change the metadata:"},
+	{Key: "keep", Title: "Keep house:"},
+	{Key: "Target", Title: "What to work on", Description: "A server (--url), or a database; with neither, annals' own PostgreSQL in --data-dir."},
+	{Key: "GraphQL", Title: "GraphQL", Description: "GraphQL is not answered yet; the config API reports these."},
+}
+
+// typed are the flags that stand on the command line itself.
+type typed map[string]bool
 
 // run is the program: it returns the exit status.
-func run(ctx context.Context, args []string, out, err io.Writer) int {
-	var cli commands
-	status, exited := 0, false
-	parser, perr := kong.New(&cli,
+func run(ctx context.Context, args []string, con console) int {
+	cli, status := commands{}, -1
+	parser, err := newParser(ctx, &cli, con, func(code int) { status = code })
+	if err != nil {
+		return con.fail(exitUsage, err)
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	chosen, err := parser.Parse(args)
+	switch {
+	case status >= 0: // --help was printed
+		return status
+	case err != nil:
+		return con.fail(exitUsage, err)
+	}
+	given := typed{}
+	for _, step := range chosen.Path {
+		if step.Flag != nil {
+			given[step.Flag.Name] = true
+		}
+	}
+	if err := chosen.Run(given); err != nil && !errors.Is(err, context.Canceled) {
+		return con.fail(exitFailure, err)
+	}
+	return exitOK
+}
+
+func newParser(ctx context.Context, cli *commands, con console, exit func(int)) (*kong.Kong, error) {
+	return kong.New(cli,
 		kong.Name("annals"),
 		kong.Description("A GraphQL engine over PostgreSQL whose metadata is an append-only, verifiable history."),
-		kong.Writers(out, err),
-		kong.Exit(func(code int) { status, exited = code, true }),
-		kong.UsageOnError(),
+		kong.Writers(con.out, con.err),
+		kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ExplicitGroups(commandGroups),
 		kong.Vars{"apis": strings.Join(knownAPIs, ", "), "logtypes": strings.Join(knownLogTypes, ", ")},
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(streams{out, err}),
+		kong.Bind(con),
 	)
-	if perr != nil {
-		fmt.Fprintf(err, "annals: %v\n", perr)
-		return 2
-	}
-	chosen, perr := parser.Parse(args)
-	switch {
-	case exited: // --help
-		return status
-	case perr != nil:
-		fmt.Fprintf(err, "annals: %v\n", perr)
-		return 2
-	}
-	if rerr := chosen.Run(); rerr != nil && !errors.Is(rerr, context.Canceled) {
-		fmt.Fprintf(err, "annals: %v\n", rerr)
-		return 1
-	}
-	return 0
 }
 
 type versionCommand struct{}
 
 // Run implements kong's command.
-func (versionCommand) Run(s streams) error {
-	_, err := fmt.Fprintln(s.out, Version)
+func (versionCommand) Run(con console) error {
+	_, err := fmt.Fprintln(con.out, Version)
 	return err
 }

@@ -25,6 +25,7 @@ type Database struct {
 
 	Retries      int           `env:"SERVICE_GRAPHQL_NO_OF_RETRIES,HASURA_GRAPHQL_NO_OF_RETRIES" help:"How often to try again to connect at the start, one second apart." default:"1"`
 	Connections  int32         `short:"c" env:"SERVICE_GRAPHQL_PG_CONNECTIONS,HASURA_GRAPHQL_PG_CONNECTIONS" help:"Most connections to the database at once." default:"50"`
+	IdleTimeout  duration `name:"timeout" env:"SERVICE_GRAPHQL_PG_TIMEOUT,HASURA_GRAPHQL_PG_TIMEOUT" help:"How long a connection that nobody uses is kept." default:"180s"`
 	ConnLifetime duration `env:"SERVICE_GRAPHQL_PG_CONN_LIFETIME,HASURA_GRAPHQL_PG_CONN_LIFETIME" help:"Longest life of a connection, such as 10m. 0 means no limit." default:"0"`
 }
 
@@ -86,6 +87,10 @@ type Serve struct {
 
 	LogLevel string `env:"SERVICE_GRAPHQL_LOG_LEVEL,HASURA_GRAPHQL_LOG_LEVEL" help:"Least level of log lines." enum:"debug,info,warn,error" default:"info" group:"Logs"`
 	LogTypes names  `name:"enabled-log-types" env:"SERVICE_GRAPHQL_ENABLED_LOG_TYPES,HASURA_GRAPHQL_ENABLED_LOG_TYPES" help:"Kinds of log lines, separated by commas: ${logtypes}." default:"startup,http-log,webhook-log,websocket-log" placeholder:"LIST" group:"Logs"`
+
+	// A tool that is a server to itself only: see [target].
+	credential string // name of the admin secret in the history
+	keepSchema bool   // refuse a database that is to be migrated
 }
 
 // knownAPIs and knownLogTypes are the names that the two lists may hold.
@@ -102,38 +107,73 @@ func (s *Serve) Validate() error {
 	if unknown := s.LogTypes.unknown(knownLogTypes); unknown != "" {
 		return fmt.Errorf("--enabled-log-types: %q is no log type; expecting some of %s", unknown, strings.Join(knownLogTypes, ","))
 	}
+	if err := s.validateNumbers(); err != nil {
+		return err
+	}
 	if s.AdminSecret != "" && s.AccessKey != "" && s.AdminSecret != s.AccessKey {
 		return fmt.Errorf("--admin-secret and its old name --access-key differ: give only --admin-secret")
 	}
 	if s.UnauthorizedRole != "" && s.secret() == "" {
 		return fmt.Errorf("--unauthorized-role needs --admin-secret: without a secret, every request is the admin's")
 	}
+	return refuseUnsupported(os.LookupEnv)
+}
+
+func (s *Serve) validateNumbers() error {
 	if s.ServerPort < 0 || s.ServerPort > 65535 {
 		return fmt.Errorf("--server-port: %d is no port; expecting 0 to 65535", s.ServerPort)
 	}
-	for flag, n := range map[string]int64{"--connections": int64(s.Connections), "--snapshot-every": s.SnapshotEvery,
-		"--live-queries-multiplexed-batch-size": int64(s.BatchSize), "--live-queries-multiplexed-refetch-interval": int64(s.RefetchInterval)} {
-		if n < 1 {
-			return fmt.Errorf("%s: expecting a number above 0, not %d", flag, n)
+	for _, n := range []struct {
+		flag  string
+		value int64
+	}{
+		{"--connections", int64(s.Connections)},
+		{"--snapshot-every", s.SnapshotEvery},
+		{"--live-queries-multiplexed-batch-size", int64(s.BatchSize)},
+		{"--live-queries-multiplexed-refetch-interval", int64(s.RefetchInterval)},
+	} {
+		if n.value < 1 {
+			return fmt.Errorf("%s: expecting a number above 0, not %d", n.flag, n.value)
 		}
 	}
-	return refuseUnsupported(os.LookupEnv)
+	return nil
 }
+
+// variablePrefixes are the two spellings of environment variables.
+var variablePrefixes = []string{"SERVICE_GRAPHQL_", "HASURA_GRAPHQL_"}
 
 // unsupported are settings of engines of this kind that would change who gets
 // in. To start without them would be to leave a door open, so a start that
 // asks for them fails.
 var unsupported = []string{"JWT_SECRET", "AUTH_HOOK"}
 
+// withoutEffect are settings of v1.3 that may be set, and that nothing here
+// looks at.
+var withoutEffect = []string{
+	"PG_STRIPES", "USE_PREPARED_STATEMENTS", "TX_ISOLATION", "QUERY_PLAN_CACHE_SIZE", "ENABLE_CONSOLE", "CONSOLE_ASSETS_DIR",
+	"ENABLE_TELEMETRY", "WS_READ_COOKIE", "EVENTS_HTTP_POOL_SIZE", "EVENTS_FETCH_INTERVAL", "LOG_HEADERS_FROM_ENV",
+	"CONNECTION_COMPRESSION", "WEBSOCKET_KEEPALIVE", "AUTH_HOOK_MODE", "AUTH_HOOK_TYPE",
+}
+
 func refuseUnsupported(lookup func(string) (string, bool)) error {
-	for _, name := range unsupported {
-		for _, prefix := range []string{"SERVICE_GRAPHQL_", "HASURA_GRAPHQL_"} {
+	if found := variablesSet(unsupported, lookup); len(found) > 0 {
+		return fmt.Errorf("%s is set, but this version authenticates by admin secret only: unset it to start", found[0])
+	}
+	return nil
+}
+
+// variablesSet returns those of some variables that have a value, by either
+// spelling.
+func variablesSet(names []string, lookup func(string) (string, bool)) []string {
+	var found []string
+	for _, name := range names {
+		for _, prefix := range variablePrefixes {
 			if value, set := lookup(prefix + name); set && value != "" {
-				return fmt.Errorf("%s%s is set, but this version authenticates by admin secret only: unset it to start", prefix, name)
+				found = append(found, prefix+name)
 			}
 		}
 	}
-	return nil
+	return found
 }
 
 // secret is the admin secret, by either of its names.

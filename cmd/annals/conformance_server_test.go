@@ -22,7 +22,7 @@ const (
 	startLimit = 60 * time.Second // from the start to a healthy answer, on a busy machine
 	stopLimit  = 30 * time.Second // from SIGTERM to the end, before SIGKILL; the server gives requests 20
 	startTries = 3                // another program may take the port found free
-	outputKept = 8 << 10          // bytes of a server's output shown with a failure
+	outputKept = 2 << 10          // bytes of a server's output shown with a failure
 )
 
 // A server is one running process of the built program.

@@ -67,7 +67,10 @@ func connect(ctx context.Context, cfg Database, url string) (*pgxpool.Pool, erro
 	}
 	pc.MaxConns = cfg.Connections
 	if cfg.ConnLifetime > 0 {
-		pc.MaxConnLifetime = cfg.ConnLifetime
+		pc.MaxConnLifetime = time.Duration(cfg.ConnLifetime)
+	}
+	if cfg.IdleTimeout > 0 {
+		pc.MaxConnIdleTime = time.Duration(cfg.IdleTimeout)
 	}
 	pc.ConnConfig.ConnectTimeout = connectTimeout
 	pc.ConnConfig.RuntimeParams["application_name"] = "annals"
@@ -109,6 +112,23 @@ func (d *openDatabase) migrate(ctx context.Context, log *slog.Logger) error {
 	}
 	if applied > 0 {
 		log.Info("database migrated", "migrations", applied)
+	}
+	return nil
+}
+
+// upToDate refuses a database whose schema annals is not this program's.
+func (d *openDatabase) upToDate(ctx context.Context) error {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("look for migrations: %w", err)
+	}
+	defer conn.Release()
+	pending, err := migrations.Pending(ctx, conn.Conn())
+	if err != nil {
+		return fmt.Errorf("look for migrations: %w", err)
+	}
+	if pending > 0 {
+		return fmt.Errorf("the database lacks %d of annals' migrations: run `annals migrate` first", pending)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ var steps = []struct{ name, do, undo string }{
 		`{"type":"drop_select_permission","args":{"table":"t%d","role":"bench"}}`},
 	{"relationship", `{"type":"create_object_relationship","args":{"table":"t%d","name":"bench","using":{"foreign_key_constraint_on":"ref"}}}`,
 		`{"type":"drop_relationship","args":{"table":"t%d","relationship":"bench"}}`},
-	{"table", `{"type":"track_table","args":"u%d"}`, `{"type":"untrack_table","args":"u%d"}`},
+	{"table", `{"type":"track_table","args":"u%d"}`, `{"type":"untrack_table","args":{"table":"u%d"}}`},
 	{"cron trigger", `{"type":"create_cron_trigger","args":{"name":"c%d","webhook":"http://127.0.0.1:1/","schedule":"* * * * *","include_in_metadata":true}}`,
 		`{"type":"delete_cron_trigger","args":{"name":"c%d"}}`},
 }

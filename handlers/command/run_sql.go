@@ -59,28 +59,36 @@ func (c *call) execute(ctx context.Context, cmd metadata.RunSQL) (sqlResult, err
 	// The setting can be changed by the text itself; this limit cannot.
 	limited, cancel := context.WithTimeout(ctx, c.cfg.RunSQLTimeout+time.Second)
 	defer cancel()
-	results, err := c.tx.Conn().PgConn().Exec(limited, cmd.SQL).ReadAll()
+	result, err := lastResult(c.tx.Conn().PgConn().Exec(limited, cmd.SQL))
 	if err != nil {
 		return sqlResult{}, c.sqlError(cmd, err, limited.Err() != nil && ctx.Err() == nil)
 	}
-	if len(results) == 0 {
-		return sqlResult{Type: "CommandOk"}, nil
-	}
-	return present(results[len(results)-1]), nil
+	return result, nil
 }
 
-func present(r *pgconn.Result) sqlResult {
-	if len(r.FieldDescriptions) == 0 {
+// lastResult reads the results of all statements and keeps the last.
+func lastResult(results *pgconn.MultiResultReader) (sqlResult, error) {
+	last := sqlResult{Type: "CommandOk"}
+	for results.NextResult() {
+		last = readResult(results.ResultReader())
+	}
+	return last, results.Close()
+}
+
+func readResult(r *pgconn.ResultReader) sqlResult {
+	fields := r.FieldDescriptions()
+	if len(fields) == 0 {
+		_, _ = r.Close() // its error is that of all results
 		return sqlResult{Type: "CommandOk"}
 	}
-	names := make([]string, len(r.FieldDescriptions))
-	for i, f := range r.FieldDescriptions {
+	names := make([]string, len(fields))
+	for i, f := range fields {
 		names[i] = f.Name
 	}
 	table := [][]string{names}
-	for _, raw := range r.Rows {
-		row := make([]string, len(raw))
-		for i, cell := range raw {
+	for r.NextRow() {
+		row := make([]string, len(names))
+		for i, cell := range r.Values() {
 			if row[i] = "NULL"; cell != nil {
 				row[i] = string(cell)
 			}

@@ -1,4 +1,4 @@
--- Appends events, one place in every array each, and says where they went.
+-- Appends several events, one place in every array each, and says where they went.
 select head_position, recorded_at, links
 from annals.append_events(
   expected => $1, ids => $2, types => $3, args => $4, changes => $5, actors => $6, comments => $7,
