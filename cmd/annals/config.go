@@ -23,8 +23,8 @@ type Database struct {
 	DataDir     string `env:"SERVICE_GRAPHQL_DATA_DIR,HASURA_GRAPHQL_DATA_DIR" help:"Folder of annals' own PostgreSQL, used when no database is given. Default: annals in the folder for state of this user." placeholder:"DIR"`
 	PostgresBin string `env:"SERVICE_GRAPHQL_POSTGRES_BIN,HASURA_GRAPHQL_POSTGRES_BIN" help:"Folder of the PostgreSQL server programs for annals' own PostgreSQL. Default: they are looked for." placeholder:"DIR"`
 
-	Retries      int           `env:"SERVICE_GRAPHQL_NO_OF_RETRIES,HASURA_GRAPHQL_NO_OF_RETRIES" help:"How often to try again to connect at the start, one second apart." default:"1"`
-	Connections  int32         `short:"c" env:"SERVICE_GRAPHQL_PG_CONNECTIONS,HASURA_GRAPHQL_PG_CONNECTIONS" help:"Most connections to the database at once." default:"50"`
+	Retries      int      `env:"SERVICE_GRAPHQL_NO_OF_RETRIES,HASURA_GRAPHQL_NO_OF_RETRIES" help:"How often to try again to connect at the start, one second apart." default:"1"`
+	Connections  int32    `short:"c" env:"SERVICE_GRAPHQL_PG_CONNECTIONS,HASURA_GRAPHQL_PG_CONNECTIONS" help:"Most connections to the database at once." default:"50"`
 	IdleTimeout  duration `name:"timeout" env:"SERVICE_GRAPHQL_PG_TIMEOUT,HASURA_GRAPHQL_PG_TIMEOUT" help:"How long a connection that nobody uses is kept." default:"180s"`
 	ConnLifetime duration `env:"SERVICE_GRAPHQL_PG_CONN_LIFETIME,HASURA_GRAPHQL_PG_CONN_LIFETIME" help:"Longest life of a connection, such as 10m. 0 means no limit." default:"0"`
 }
@@ -58,12 +58,12 @@ func (d Database) dataDir() (string, error) {
 type Serve struct {
 	Database `embed:"" group:"Database"`
 
-	ServerPort  int           `env:"SERVICE_GRAPHQL_SERVER_PORT,HASURA_GRAPHQL_SERVER_PORT" help:"Port to serve on. 0 takes a free one." default:"8080" group:"Server"`
-	ServerHost  string        `env:"SERVICE_GRAPHQL_SERVER_HOST,HASURA_GRAPHQL_SERVER_HOST" help:"Address to serve on; * means all." default:"*" group:"Server"`
-	EnabledAPIs names         `name:"enabled-apis" env:"SERVICE_GRAPHQL_ENABLED_APIS,HASURA_GRAPHQL_ENABLED_APIS" help:"APIs to serve, separated by commas: ${apis}." default:"metadata,graphql,pgdump,config" placeholder:"LIST" group:"Server"`
-	CorsDomain  string        `env:"SERVICE_GRAPHQL_CORS_DOMAIN,HASURA_GRAPHQL_CORS_DOMAIN" help:"Origins that browsers may call from, separated by commas, such as https://*.example.org; * allows all." default:"*" group:"Server"`
-	DisableCors toggle        `env:"SERVICE_GRAPHQL_DISABLE_CORS,HASURA_GRAPHQL_DISABLE_CORS" help:"Send no CORS headers." default:"false" group:"Server"`
-	MaxBody     bytes         `name:"max-body-size" env:"SERVICE_GRAPHQL_MAX_BODY_SIZE,HASURA_GRAPHQL_MAX_BODY_SIZE" help:"Largest body of a request, such as 100MiB." default:"100MiB" group:"Server"`
+	ServerPort  int      `env:"SERVICE_GRAPHQL_SERVER_PORT,HASURA_GRAPHQL_SERVER_PORT" help:"Port to serve on. 0 takes a free one." default:"8080" group:"Server"`
+	ServerHost  string   `env:"SERVICE_GRAPHQL_SERVER_HOST,HASURA_GRAPHQL_SERVER_HOST" help:"Address to serve on; * means all." default:"*" group:"Server"`
+	EnabledAPIs names    `name:"enabled-apis" env:"SERVICE_GRAPHQL_ENABLED_APIS,HASURA_GRAPHQL_ENABLED_APIS" help:"APIs to serve, separated by commas: ${apis}." default:"metadata,graphql,pgdump,config" placeholder:"LIST" group:"Server"`
+	CorsDomain  string   `env:"SERVICE_GRAPHQL_CORS_DOMAIN,HASURA_GRAPHQL_CORS_DOMAIN" help:"Origins that browsers may call from, separated by commas, such as https://*.example.org; * allows all." default:"*" group:"Server"`
+	DisableCors toggle   `env:"SERVICE_GRAPHQL_DISABLE_CORS,HASURA_GRAPHQL_DISABLE_CORS" help:"Send no CORS headers." default:"false" group:"Server"`
+	MaxBody     size     `name:"max-body-size" env:"SERVICE_GRAPHQL_MAX_BODY_SIZE,HASURA_GRAPHQL_MAX_BODY_SIZE" help:"Largest body of a request, such as 100MiB." default:"100MiB" group:"Server"`
 	WaitLimit   duration `name:"min-version-wait" env:"SERVICE_GRAPHQL_MIN_VERSION_WAIT,HASURA_GRAPHQL_MIN_VERSION_WAIT" help:"How long a request with X-Service-Min-Version waits for this node." default:"10s" group:"Server"`
 	StopLimit   duration `name:"stop-timeout" env:"SERVICE_GRAPHQL_STOP_TIMEOUT,HASURA_GRAPHQL_STOP_TIMEOUT" help:"How long running requests may take to end when the server stops." default:"20s" group:"Server"`
 
@@ -77,8 +77,8 @@ type Serve struct {
 	RunSQLTimeout duration `name:"run-sql-timeout" env:"SERVICE_GRAPHQL_RUN_SQL_TIMEOUT,HASURA_GRAPHQL_RUN_SQL_TIMEOUT" help:"Longest time the SQL of one run_sql may take." default:"3m" group:"Metadata"`
 	LockTimeout   duration `env:"SERVICE_GRAPHQL_LOCK_TIMEOUT,HASURA_GRAPHQL_LOCK_TIMEOUT" help:"Longest wait for another change of the metadata, or for a lock on a table." default:"30s" group:"Metadata"`
 	PollInterval  duration `env:"SERVICE_GRAPHQL_POLL_INTERVAL,HASURA_GRAPHQL_POLL_INTERVAL" help:"How often to look for events of other nodes when no notification came." default:"500ms" group:"Metadata"`
-	SnapshotEvery int64         `env:"SERVICE_GRAPHQL_SNAPSHOT_EVERY,HASURA_GRAPHQL_SNAPSHOT_EVERY" help:"Events between two snapshots of the catalog, which bound the cost of looking back in time." default:"1000" group:"Metadata"`
-	Demo          toggle        `env:"SERVICE_GRAPHQL_DEMO,HASURA_GRAPHQL_DEMO" help:"Load a small music shop when the database is empty." default:"false" group:"Metadata"`
+	SnapshotEvery int64    `env:"SERVICE_GRAPHQL_SNAPSHOT_EVERY,HASURA_GRAPHQL_SNAPSHOT_EVERY" help:"Events between two snapshots of the catalog, which bound the cost of looking back in time." default:"1000" group:"Metadata"`
+	Demo          toggle   `env:"SERVICE_GRAPHQL_DEMO,HASURA_GRAPHQL_DEMO" help:"Load a small music shop when the database is empty." default:"false" group:"Metadata"`
 
 	EnableAllowlist toggle `env:"SERVICE_GRAPHQL_ENABLE_ALLOWLIST,HASURA_GRAPHQL_ENABLE_ALLOWLIST" help:"Only operations of allowed collections are answered, except for the admin." default:"false" group:"GraphQL"`
 	RefetchInterval int    `name:"live-queries-multiplexed-refetch-interval" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL" help:"Milliseconds between two looks of a subscription." default:"1000" group:"GraphQL"`

@@ -14,7 +14,7 @@ type event struct {
 	Position   int64             `json:"position"`
 	ID         string            `json:"id"`
 	Type       string            `json:"type"`
-	Args       json.RawMessage         `json:"args"`
+	Args       json.RawMessage   `json:"args"`
 	Changes    []metadata.Change `json:"changes"`
 	Actor      domain.Actor      `json:"actor"`
 	Comment    string            `json:"comment"`

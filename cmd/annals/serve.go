@@ -6,15 +6,26 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"strings"
 
 	"annals/handlers/api"
 )
 
+// serveCommand is `annals serve`.
 type serveCommand struct{ Serve }
 
+// Help is printed below the flags.
+func (serveCommand) Help() string {
+	return `Examples:
+  annals serve --demo                                        a PostgreSQL of annals' own, with a music shop in it
+  annals serve --database-url postgres://localhost/shop --admin-secret "$SECRET"
+  SERVICE_GRAPHQL_SERVER_PORT=9000 annals serve              each flag has a variable, in two spellings`
+}
+
 // Run implements kong's command.
-func (c *serveCommand) Run(ctx context.Context, s streams) (err error) {
-	app, err := NewApp(ctx, c.Serve, s.out)
+func (c *serveCommand) Run(ctx context.Context, con console) (err error) {
+	app, err := NewApp(ctx, c.Serve, con.out)
 	if err != nil {
 		return err
 	}
@@ -23,7 +34,15 @@ func (c *serveCommand) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.Demo {
+		if err := app.loadDemo(ctx); err != nil {
+			return errors.Join(err, listener.Close())
+		}
+	}
 	app.announce(ctx, listener.Addr())
+	if c.Demo {
+		app.printTips(con.err, listener.Addr())
+	}
 	return app.Run(ctx, listener)
 }
 
@@ -38,6 +57,9 @@ func (a *App) announce(ctx context.Context, address net.Addr) {
 	}})
 	if a.cfg.secret() == "" {
 		a.log.Warn("no admin secret is set: whoever reaches this server is its admin; set one with --admin-secret or SERVICE_GRAPHQL_ADMIN_SECRET")
+	}
+	if ignored := variablesSet(withoutEffect, os.LookupEnv); len(ignored) > 0 {
+		a.log.Warn("variables are set that have no effect here: " + strings.Join(ignored, ", "))
 	}
 	if n := a.Inconsistent(); n > 0 {
 		a.log.Warn(fmt.Sprintf("Inconsistent Metadata! %d objects are left out; get_inconsistent_metadata lists them", n))

@@ -63,8 +63,8 @@ func (n names) unknown(known []string) string {
 	return ""
 }
 
-// bytes is a size, as 1048576, 1024KiB or 1MiB.
-type bytes int64
+// size is a number of bytes, as 1048576, 1024KiB or 1MiB.
+type size int64
 
 type sizeUnit struct {
 	suffix string
@@ -72,7 +72,7 @@ type sizeUnit struct {
 }
 
 // Decode implements kong's mapper.
-func (b *bytes) Decode(ctx *kong.DecodeContext) error {
+func (b *size) Decode(ctx *kong.DecodeContext) error {
 	text, err := textOf(ctx)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (b *bytes) Decode(ctx *kong.DecodeContext) error {
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(text, unit.suffix)), 10, 64)
 		if err == nil && n > 0 && n <= math.MaxInt64/unit.factor {
-			*b = bytes(n * unit.factor)
+			*b = size(n * unit.factor)
 			return nil
 		}
 	}

@@ -139,7 +139,7 @@ func decodeRemoteRelationship(name string, table domain.QualifiedName, n wire.No
 // field.
 func decodeRemoteField(n wire.Node) []RemoteStep {
 	var steps []RemoteStep
-	for n.Present() {
+	for n.Given() {
 		if n.Kind() != wire.Object {
 			n.Fail("Remote fields should be an object that starts with the name of a field e.g. person: ...")
 			return nil
