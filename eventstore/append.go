@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -95,6 +96,9 @@ func appendEvents(ctx context.Context, q Querier, expected Expected, events []Ev
 //go:embed append_one.sql
 var appendOneSQL string
 
+//go:embed append_one_with_objects.sql
+var appendOneWithObjectsSQL string
+
 func appendOne(ctx context.Context, q Querier, expected Expected, e *Event) ([]Recorded, error) {
 	for {
 		r, err := tryAppendOne(ctx, q, expected, e)
@@ -112,19 +116,25 @@ func appendOne(ctx context.Context, q Querier, expected Expected, e *Event) ([]R
 	}
 }
 
+// tryAppendOne returns pgx.ErrNoRows if the log does not end as expected.
 func tryAppendOne(ctx context.Context, q Querier, expected Expected, e *Event) (Recorded, error) {
 	f := e.fields()
 	digest := chain.Digest(chain.Encode(nil, f))
-	kinds, keys := make([]string, len(e.Objects)), make([]string, len(e.Objects))
-	for i, o := range e.Objects {
-		kinds[i], keys[i] = o.Kind, o.Key
+	statement, args := appendOneSQL, []any{
+		expected.parameter(), digest[:],
+		pgtype.UUID{Bytes: e.ID, Valid: true}, f.Type, f.Args, f.Changes, f.Actor, f.Comment,
+		e.batch(), e.batchIndex(), int32(e.SchemaVersion),
+	}
+	if len(e.Objects) > 0 {
+		var kinds, keys []string
+		for o := range e.objects() {
+			kinds, keys = append(kinds, o.Kind), append(keys, o.Key)
+		}
+		statement, args = appendOneWithObjectsSQL, append(args, kinds, keys)
 	}
 	r := Recorded{Event: *e}
 	var prevHash, hash []byte
-	err := q.QueryRow(ctx, appendOneSQL, expected.parameter(), digest[:],
-		pgtype.UUID{Bytes: e.ID, Valid: true}, f.Type, f.Args, f.Changes, f.Actor, f.Comment,
-		e.batch(), e.batchIndex(), int32(e.SchemaVersion), kinds, keys,
-	).Scan(&r.Position, &r.RecordedAt, &prevHash, &hash, nil)
+	err := q.QueryRow(ctx, statement, args...).Scan(&r.Position, &r.RecordedAt, &prevHash, &hash, nil)
 	if err != nil {
 		return Recorded{}, err
 	}
@@ -188,7 +198,7 @@ func newColumns(events []Event) *columns {
 		c.batchIndexes = append(c.batchIndexes, e.batchIndex())
 		c.schemaVersions = append(c.schemaVersions, int32(e.SchemaVersion))
 		c.digests = append(c.digests, digest[:])
-		for _, o := range e.Objects {
+		for o := range e.objects() {
 			c.objectEvents = append(c.objectEvents, int32(i+1))
 			c.objectKinds = append(c.objectKinds, o.Kind)
 			c.objectKeys = append(c.objectKeys, o.Key)
@@ -209,4 +219,19 @@ func (e *Event) batch() pgtype.UUID { return pgtype.UUID{Bytes: e.Batch, Valid: 
 
 func (e *Event) batchIndex() pgtype.Int4 {
 	return pgtype.Int4{Int32: int32(e.BatchIndex), Valid: e.Batch != uuid.Nil}
+}
+
+// objects yields each object once, however often the event names it.
+func (e *Event) objects() iter.Seq[Object] {
+	return func(yield func(Object) bool) {
+		seen := make(map[Object]bool, len(e.Objects))
+		for _, o := range e.Objects {
+			if seen[o] {
+				continue
+			}
+			if seen[o] = true; !yield(o) {
+				return
+			}
+		}
+	}
 }

@@ -1,6 +1,6 @@
 -- Appends one event if the log ends where it is expected to, and says where the event went; no row if the log ends elsewhere.
--- One round trip and one plan, because this is how most events are written. A wait for the head's lock evaluates both the
--- condition and what is set anew, with the head as it is then: that is PostgreSQL's rule for an UPDATE that had to wait.
+-- One round trip and one plan, because this is how most events are written. An UPDATE that has waited for the head's lock
+-- evaluates both its condition and what it sets anew, with the head as it is then.
 with head as (
   update annals.log_head
   set (position, recorded_at, prev_hash, hash) = (
@@ -13,9 +13,5 @@ with head as (
     (position, id, type, args, changes, actor, comment, batch, batch_index, schema_version, recorded_at, prev_hash, hash)
   select position, $3::uuid, $4, $5::json, $6::json, $7::json, $8, $9::uuid, $10::int, $11::int, recorded_at, prev_hash, hash
   from head
-), objects as (
-  insert into annals.event_objects (kind, key, position)
-  select o.kind, o.key, head.position from head, unnest($12::text[], $13::text[]) as o(kind, key)
-  on conflict do nothing -- an event may name an object twice
 )
 select position, recorded_at, prev_hash, hash, pg_notify('annals_events', position::text) from head

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -102,6 +103,9 @@ func (g *group) leave(c *call) bool {
 func (g *group) finish(batch []*call) {
 	for _, c := range batch[1:] {
 		close(c.turn)
+	}
+	if len(batch) > 1 {
+		runtime.Gosched() // who appends again at once can still join the next commit
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -127,8 +127,7 @@ begin
     where h.only_row;
   insert into annals.event_objects
     select o.kind, o.key, head_position + o.event
-    from unnest(object_events, object_kinds, object_keys) as o(event, kind, key)
-    on conflict do nothing; -- an event may name an object twice
+    from unnest(object_events, object_kinds, object_keys) as o(event, kind, key);
   perform pg_notify('annals_events', (head_position + n)::text);
 end
 $$;

@@ -131,7 +131,7 @@ func corsOf(cfg Serve) (api.CORS, error) {
 }
 
 func authOf(cfg Serve) auth.Config {
-	c := auth.Config{UnauthorizedRole: cfg.UnauthorizedRole}
+	c := auth.Config{UnauthorizedRole: cfg.UnauthorizedRole, HeaderPrefix: cfg.HeaderPrefix}
 	if secret := cfg.secret(); secret != "" {
 		c.Secrets = []auth.Secret{{Name: cmp.Or(cfg.credential, "admin-secret"), Value: secret}}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -23,7 +25,7 @@ const (
 
 // commands is the command line: one field a subcommand.
 type commands struct {
-	Serve serveCommand `cmd:"" help:"Serve the APIs, on a database that is named or one of annals' own."`
+	Serve serveCommand `cmd:"" group:"run" help:"Serve the APIs, on a database that is named or one of annals' own."`
 
 	Log      logCommand      `cmd:"" group:"look" help:"List what was done to the metadata: when, by whom, what and why."`
 	Show     showCommand     `cmd:"" group:"look" help:"Show one event, with each object before and after it."`
@@ -40,6 +42,7 @@ type commands struct {
 
 // commandGroups are the headings of the help.
 var commandGroups = []kong.Group{
+	{Key: "run", Title: "Run:"},
 	{Key: "look", Title: "Look at the history:"},
 	{Key: "change", Title: "Change the metadata:"},
 	{Key: "keep", Title: "Keep house:"},
@@ -65,7 +68,7 @@ func run(ctx context.Context, args []string, con console) int {
 	case status >= 0: // --help was printed
 		return status
 	case err != nil:
-		return con.fail(exitUsage, err)
+		return con.fail(exitUsage, fmt.Errorf("%w%s", err, origin(parser, args, err)))
 	}
 	given := typed{}
 	for _, step := range chosen.Path {
@@ -77,6 +80,38 @@ func run(ctx context.Context, args []string, con console) int {
 		return con.fail(exitFailure, err)
 	}
 	return exitOK
+}
+
+// origin names the variable that a value came from which is wrong, where kong
+// does not say.
+func origin(parser *kong.Kong, args []string, err error) string {
+	if strings.Contains(err.Error(), "(from envar") {
+		return ""
+	}
+	for _, command := range parser.Model.Children {
+		for _, flag := range command.Flags {
+			name := "--" + flag.Name
+			if !slices.Contains(args, command.Name) || !mentions(err.Error(), name) || isTyped(args, name) {
+				continue
+			}
+			for _, variable := range flag.Envs {
+				if _, set := os.LookupEnv(variable); set {
+					return " (from envar " + variable + ")"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// mentions reports whether a message begins with a flag, after the command.
+func mentions(message, flag string) bool {
+	_, rest, found := strings.Cut(message, flag)
+	return found && (rest == "" || rest[0] == ' ' || rest[0] == ':')
+}
+
+func isTyped(args []string, flag string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
 }
 
 func newParser(ctx context.Context, cli *commands, con console, exit func(int)) (*kong.Kong, error) {

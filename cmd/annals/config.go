@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"annals/migrations/localpg"
 )
@@ -60,7 +59,7 @@ type Serve struct {
 
 	ServerPort  int      `env:"SERVICE_GRAPHQL_SERVER_PORT,HASURA_GRAPHQL_SERVER_PORT" help:"Port to serve on. 0 takes a free one." default:"8080" group:"Server"`
 	ServerHost  string   `env:"SERVICE_GRAPHQL_SERVER_HOST,HASURA_GRAPHQL_SERVER_HOST" help:"Address to serve on; * means all." default:"*" group:"Server"`
-	EnabledAPIs names    `name:"enabled-apis" env:"SERVICE_GRAPHQL_ENABLED_APIS,HASURA_GRAPHQL_ENABLED_APIS" help:"APIs to serve, separated by commas: ${apis}." default:"metadata,graphql,pgdump,config" placeholder:"LIST" group:"Server"`
+	EnabledAPIs apiNames `name:"enabled-apis" env:"SERVICE_GRAPHQL_ENABLED_APIS,HASURA_GRAPHQL_ENABLED_APIS" help:"APIs to serve, separated by commas: ${apis}." default:"metadata,graphql,pgdump,config" placeholder:"LIST" group:"Server"`
 	CorsDomain  string   `env:"SERVICE_GRAPHQL_CORS_DOMAIN,HASURA_GRAPHQL_CORS_DOMAIN" help:"Origins that browsers may call from, separated by commas, such as https://*.example.org; * allows all." default:"*" group:"Server"`
 	DisableCors toggle   `env:"SERVICE_GRAPHQL_DISABLE_CORS,HASURA_GRAPHQL_DISABLE_CORS" help:"Send no CORS headers." default:"false" group:"Server"`
 	MaxBody     size     `name:"max-body-size" env:"SERVICE_GRAPHQL_MAX_BODY_SIZE,HASURA_GRAPHQL_MAX_BODY_SIZE" help:"Largest body of a request, such as 100MiB." default:"100MiB" group:"Server"`
@@ -70,7 +69,7 @@ type Serve struct {
 	AdminSecret      string `env:"SERVICE_GRAPHQL_ADMIN_SECRET,HASURA_GRAPHQL_ADMIN_SECRET" help:"Secret that a request must carry to be the admin. Without one, everybody is." placeholder:"TEXT" group:"Access"`
 	AccessKey        string `env:"SERVICE_GRAPHQL_ACCESS_KEY,HASURA_GRAPHQL_ACCESS_KEY" help:"Old name of --admin-secret." placeholder:"TEXT" group:"Access"`
 	UnauthorizedRole string `env:"SERVICE_GRAPHQL_UNAUTHORIZED_ROLE,HASURA_GRAPHQL_UNAUTHORIZED_ROLE" help:"Role of requests without a secret; needs --admin-secret." placeholder:"ROLE" group:"Access"`
-	HeaderPrefix     string `env:"SERVICE_GRAPHQL_HEADER_PREFIX,HASURA_GRAPHQL_HEADER_PREFIX" help:"Spelling of role and session variables in what the service sends. Both are always understood." enum:"x-service-,x-hasura-" default:"x-service-" group:"Access"`
+	HeaderPrefix     string `env:"SERVICE_GRAPHQL_HEADER_PREFIX,HASURA_GRAPHQL_HEADER_PREFIX" help:"Spelling of our headers in what the service sends, such as messages. Both are always understood." enum:"x-service-,x-hasura-" default:"x-service-" group:"Access"`
 	DevMode          toggle `env:"SERVICE_GRAPHQL_DEV_MODE,HASURA_GRAPHQL_DEV_MODE" help:"Show internal details of errors to every role." default:"false" group:"Access"`
 	AdminInternal    toggle `name:"admin-internal-errors" env:"SERVICE_GRAPHQL_ADMIN_INTERNAL_ERRORS,HASURA_GRAPHQL_ADMIN_INTERNAL_ERRORS" help:"Show internal details of errors to the admin." default:"true" group:"Access"`
 
@@ -85,8 +84,8 @@ type Serve struct {
 	BatchSize       int    `name:"live-queries-multiplexed-batch-size" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE" help:"Subscribers that share one look." default:"100" group:"GraphQL"`
 	Stringify       toggle `name:"stringify-numeric-types" env:"SERVICE_GRAPHQL_STRINGIFY_NUMERIC_TYPES,HASURA_GRAPHQL_STRINGIFY_NUMERIC_TYPES" help:"Send bigint, numeric and double precision as strings." default:"false" group:"GraphQL"`
 
-	LogLevel string `env:"SERVICE_GRAPHQL_LOG_LEVEL,HASURA_GRAPHQL_LOG_LEVEL" help:"Least level of log lines." enum:"debug,info,warn,error" default:"info" group:"Logs"`
-	LogTypes names  `name:"enabled-log-types" env:"SERVICE_GRAPHQL_ENABLED_LOG_TYPES,HASURA_GRAPHQL_ENABLED_LOG_TYPES" help:"Kinds of log lines, separated by commas: ${logtypes}." default:"startup,http-log,webhook-log,websocket-log" placeholder:"LIST" group:"Logs"`
+	LogLevel string       `env:"SERVICE_GRAPHQL_LOG_LEVEL,HASURA_GRAPHQL_LOG_LEVEL" help:"Least level of log lines." enum:"debug,info,warn,error" default:"info" group:"Logs"`
+	LogTypes logTypeNames `name:"enabled-log-types" env:"SERVICE_GRAPHQL_ENABLED_LOG_TYPES,HASURA_GRAPHQL_ENABLED_LOG_TYPES" help:"Kinds of log lines, separated by commas: ${logtypes}." default:"startup,http-log,webhook-log,websocket-log" placeholder:"LIST" group:"Logs"`
 
 	// A tool that is a server to itself only: see [target].
 	credential string // name of the admin secret in the history
@@ -101,12 +100,6 @@ var (
 
 // Validate holds the settings against each other.
 func (s *Serve) Validate() error {
-	if unknown := s.EnabledAPIs.unknown(knownAPIs); unknown != "" {
-		return fmt.Errorf("--enabled-apis: %q is no API; only expecting list of comma separated API types %s", unknown, strings.Join(knownAPIs, ","))
-	}
-	if unknown := s.LogTypes.unknown(knownLogTypes); unknown != "" {
-		return fmt.Errorf("--enabled-log-types: %q is no log type; expecting some of %s", unknown, strings.Join(knownLogTypes, ","))
-	}
 	if err := s.validateNumbers(); err != nil {
 		return err
 	}

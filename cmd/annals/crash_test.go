@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -379,7 +378,7 @@ func (trial *crashTrial) readLog(t *testing.T) {
 	for cursor, more := "", true; more; {
 		var page struct {
 			Events []loggedEvent `json:"events"`
-			Next   *string       `json:"next"`
+			Next   *int64        `json:"next"`
 		}
 		path := fmt.Sprintf("/v1/audit/events?limit=%d%s", auditPages, cursor)
 		trial.get(t, trial.nodes.all[0], path, &page)
@@ -390,7 +389,7 @@ func (trial *crashTrial) readLog(t *testing.T) {
 		}
 		more = page.Next != nil && len(page.Events) > 0 && page.Events[len(page.Events)-1].Position > known
 		if more {
-			cursor = "&cursor=" + url.QueryEscape(*page.Next)
+			cursor = fmt.Sprintf("&cursor=%d", *page.Next)
 		}
 	}
 	slices.Reverse(fresh)
@@ -472,7 +471,7 @@ func (trial *crashTrial) get(t *testing.T, n *node, path string, into any) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.server.url+path, nil)
 	require.NoError(t, err)
 	body := send(t, request)
-	require.NoError(t, json.Unmarshal(body, into), "%s", body)
+	require.NoError(t, json.Unmarshal(body, into), "%s", start(body))
 }
 
 func send(t *testing.T, request *http.Request) []byte {
@@ -481,7 +480,7 @@ func send(t *testing.T, request *http.Request) []byte {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, answer.StatusCode, "%s %s: %s", request.Method, request.URL, body)
+	require.Equal(t, http.StatusOK, answer.StatusCode, "%s %s: %s", request.Method, request.URL, start(body))
 	return body
 }
 

@@ -57,7 +57,7 @@ func (a *App) isEmpty(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	const tables = `select exists (select from pg_catalog.pg_class
-		where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'f'))`
+		where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'public') and relkind in ('r', 'p', 'v', 'm', 'f'))`
 	var used bool
 	err := a.db.pool.QueryRow(ctx, tables).Scan(&used)
 	return !used, err

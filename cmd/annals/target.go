@@ -70,7 +70,7 @@ func (t Target) open(ctx context.Context, con console, secret string) (*App, err
 	}
 	return NewApp(ctx, Serve{
 		Database:    t.Database,
-		EnabledAPIs: names{string(api.PartMetadata)},
+		EnabledAPIs: apiNames{string(api.PartMetadata)},
 		DisableCors: true,
 		MaxBody:     api.DefaultMaxBodyBytes,
 		WaitLimit:   duration(api.DefaultMinVersionWait),
@@ -96,7 +96,7 @@ func (t Target) found() error {
 	return nil
 }
 
-// url returns the base that paths of the API are put behind.
+// baseURL is what the paths of the API are put behind.
 func baseURL(text string) string {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text

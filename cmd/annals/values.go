@@ -38,29 +38,39 @@ func (t *toggle) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// names is a list separated by commas: blanks around, and case, do not matter.
-type names []string
+// apiNames and logTypeNames are lists separated by commas, of known names:
+// blanks around them, and case, do not matter.
+type (
+	apiNames     []string
+	logTypeNames []string
+)
 
 // Decode implements kong's mapper.
-func (n *names) Decode(ctx *kong.DecodeContext) error {
-	text, err := textOf(ctx)
-	if err != nil {
-		return err
-	}
-	*n = names{}
-	for part := range strings.SplitSeq(text, ",") {
-		*n = append(*n, strings.ToLower(strings.TrimSpace(part)))
-	}
-	return nil
+func (n *apiNames) Decode(ctx *kong.DecodeContext) (err error) {
+	*n, err = decodeNames(ctx, knownAPIs)
+	return err
 }
 
-func (n names) unknown(known []string) string {
-	for _, name := range n {
-		if !slices.Contains(known, name) {
-			return name
-		}
+// Decode implements kong's mapper.
+func (n *logTypeNames) Decode(ctx *kong.DecodeContext) (err error) {
+	*n, err = decodeNames(ctx, knownLogTypes)
+	return err
+}
+
+func decodeNames(ctx *kong.DecodeContext, known []string) ([]string, error) {
+	text, err := textOf(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return ""
+	list := []string{}
+	for part := range strings.SplitSeq(text, ",") {
+		name := strings.ToLower(strings.TrimSpace(part))
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%q is none of %s", part, strings.Join(known, ", "))
+		}
+		list = append(list, name)
+	}
+	return list, nil
 }
 
 // size is a number of bytes, as 1048576, 1024KiB or 1MiB.
@@ -113,6 +123,6 @@ func (d *duration) Decode(ctx *kong.DecodeContext) error {
 
 func textOf(ctx *kong.DecodeContext) (string, error) {
 	var text string
-	err := ctx.Scan.PopValueInto("value", &text)
+	err := ctx.Scan.PopValueInto("a", &text)
 	return text, err
 }

@@ -132,7 +132,6 @@ func event() eventstore.Event {
 		Changes:       json.RawMessage(`[]`),
 		Actor:         json.RawMessage(`{}`),
 		SchemaVersion: 1,
-		Objects:       []eventstore.Object{{Kind: "account", Key: "acc-1"}},
 	}
 }
 

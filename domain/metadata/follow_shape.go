@@ -154,7 +154,8 @@ func (f *following) functionUses(yield func(name domain.QualifiedName, user Obje
 	names := slices.SortedFunc(maps.Keys(f.now.Found.Functions), byQualifiedName(func(n domain.QualifiedName) domain.QualifiedName { return n }))
 	for _, name := range names {
 		for key := range f.before.Standing.dependentsOf(needDatabaseFunction(name)) {
-			if f.before.Standing.Stands(key) && !yield(name, f.before.Catalog.Get(key).Object()) {
+			madeOfIt := key.Kind == KindFunction || key.Kind == KindComputedField
+			if madeOfIt && f.before.Standing.Stands(key) && !yield(name, f.before.Catalog.Get(key).Object()) {
 				return
 			}
 		}

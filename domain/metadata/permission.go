@@ -288,6 +288,7 @@ func resolveReadableField(r *resolver, t *database.Table, name string) {
 		r.fail("computed field %q does not exist", name)
 		return
 	}
+	r.need(needDatabaseFunction(field.Definition.Function))
 	if table := field.returnsTable(r.world); table != nil {
 		r.fail("select permissions on computed field %q are auto-derived from the permissions on its returning table %q and cannot be specified manually",
 			name, *table)

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -44,6 +45,9 @@ type Config struct {
 	// UnauthorizedRole is the role of callers without a secret. Empty: they
 	// are denied.
 	UnauthorizedRole string
+	// HeaderPrefix is the spelling of our headers in messages. Empty:
+	// [domain.OwnPrefix].
+	HeaderPrefix string
 }
 
 // Secret is an admin secret and the name it has in the history.
@@ -52,24 +56,25 @@ type Secret struct{ Name, Value string }
 // New returns the authenticator that the settings ask for, or an error that
 // says which settings do not fit together.
 func New(c Config) (Authenticator, error) {
+	prefix := cmp.Or(c.HeaderPrefix, domain.OwnPrefix)
 	if len(c.Secrets) == 0 {
 		if c.UnauthorizedRole != "" {
 			return nil, errors.New("an unauthorized role needs an admin secret: without one every caller is admin")
 		}
-		return open{}, nil
+		return open{prefix}, nil
 	}
-	next := Authenticator(nobody{})
+	next := Authenticator(nobody{prefix})
 	if c.UnauthorizedRole != "" {
 		next = anonymous{c.UnauthorizedRole}
 	}
-	return newSecrets(c.Secrets, next)
+	return newSecrets(c.Secrets, prefix, next)
 }
 
 // open believes everybody.
-type open struct{}
+type open struct{ prefix string }
 
-func (open) Authenticate(_ context.Context, h http.Header) (Caller, error) {
-	return trusted(h, "")
+func (o open) Authenticate(_ context.Context, h http.Header) (Caller, error) {
+	return trusted(h, o.prefix, "")
 }
 
 // anonymous gives everybody one role. It believes all session variables but
@@ -81,14 +86,14 @@ func (a anonymous) Authenticate(_ context.Context, h http.Header) (Caller, error
 }
 
 // nobody is the end of a chain that nobody passes without a credential.
-type nobody struct{}
+type nobody struct{ prefix string }
 
-func (nobody) Authenticate(context.Context, http.Header) (Caller, error) {
-	return Caller{}, &Denied{"x-service-admin-secret/x-hasura-access-key required, but not found"}
+func (n nobody) Authenticate(context.Context, http.Header) (Caller, error) {
+	return Caller{}, &Denied{n.prefix + "admin-secret/x-hasura-access-key required, but not found"}
 }
 
 // trusted is the caller that the headers claim to be.
-func trusted(h http.Header, credential string) (Caller, error) {
+func trusted(h http.Header, prefix, credential string) (Caller, error) {
 	role, err := Single(h, "Role")
 	if err != nil {
 		return Caller{}, err
@@ -96,7 +101,7 @@ func trusted(h http.Header, credential string) (Caller, error) {
 	if role == "" {
 		role = domain.AdminRole
 	}
-	backendOnly, err := backendOnly(h)
+	backendOnly, err := backendOnly(h, prefix)
 	if err != nil {
 		return Caller{}, err
 	}

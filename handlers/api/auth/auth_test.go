@@ -105,6 +105,20 @@ func TestWhoShowsNoGoodSecretIsDenied(t *testing.T) {
 	}
 }
 
+func TestMessagesSpellOurHeadersAsTheSettingsSay(t *testing.T) {
+	theirs := secretService
+	theirs.HeaderPrefix = domain.AliasPrefix
+	for message, h := range map[string]http.Header{
+		"x-hasura-admin-secret/x-hasura-access-key required, but not found": headers(),
+		"invalid x-hasura-admin-secret/x-hasura-access-key":                 headers("X-Service-Admin-Secret", "wrong"),
+	} {
+		_, err := ask(t, theirs, h)
+		var denied *auth.Denied
+		require.ErrorAs(t, err, &denied)
+		require.Equal(t, message, denied.Message)
+	}
+}
+
 func TestSessionVariablesAreAllPrefixedHeadersButSecretsAndOrders(t *testing.T) {
 	caller, err := ask(t, secretService, headers(
 		"X-Service-Admin-Secret", "s3cret", "X-Hasura-Admin-Secret", "s3cret",

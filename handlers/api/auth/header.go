@@ -86,7 +86,7 @@ func isVariable(name string) bool {
 }
 
 // backendOnly reads the header that asks for the permissions of backends.
-func backendOnly(h http.Header) (bool, error) {
+func backendOnly(h http.Header, prefix string) (bool, error) {
 	value, err := Single(h, "Use-Backend-Only-Permissions")
 	if err != nil {
 		return false, err
@@ -97,6 +97,6 @@ func backendOnly(h http.Header) (bool, error) {
 	case "", "false", "f", "no", "n":
 		return false, nil
 	}
-	return false, domain.RefuseAt("$", domain.BadRequest, "x-service-use-backend-only-permissions:  Not a valid boolean text. "+
-		`True values are ["true","t","yes","y"] and  False values are ["false","f","no","n"]. All values are case insensitive`)
+	return false, domain.RefuseAt("$", domain.BadRequest, "%suse-backend-only-permissions:  Not a valid boolean text. "+
+		`True values are ["true","t","yes","y"] and  False values are ["false","f","no","n"]. All values are case insensitive`, prefix)
 }

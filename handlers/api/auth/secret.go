@@ -13,8 +13,9 @@ import (
 // secrets lets in as admin whoever shows a secret, and leaves callers that
 // show none to the next link.
 type secrets struct {
-	known []hashedSecret
-	next  Authenticator
+	known  []hashedSecret
+	prefix string
+	next   Authenticator
 }
 
 type hashedSecret struct {
@@ -22,8 +23,8 @@ type hashedSecret struct {
 	hash [sha512.Size256]byte
 }
 
-func newSecrets(list []Secret, next Authenticator) (Authenticator, error) {
-	s := secrets{next: next}
+func newSecrets(list []Secret, prefix string, next Authenticator) (Authenticator, error) {
+	s := secrets{prefix: prefix, next: next}
 	for _, secret := range list {
 		if secret.Value == "" {
 			return nil, fmt.Errorf("the secret %q is empty: leave it out, or give it a value", secret.Name)
@@ -43,9 +44,9 @@ func (s secrets) Authenticate(ctx context.Context, h http.Header) (Caller, error
 	}
 	name, ok := s.find(shown)
 	if !ok {
-		return Caller{}, &Denied{"invalid x-service-admin-secret/x-hasura-access-key"}
+		return Caller{}, &Denied{"invalid " + s.prefix + "admin-secret/x-hasura-access-key"}
 	}
-	return trusted(h, name)
+	return trusted(h, s.prefix, name)
 }
 
 // find looks at every secret, also after one fits, so that the time it takes

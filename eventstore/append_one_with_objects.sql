@@ -1,0 +1,18 @@
+-- append_one.sql for an event that names objects. The other leaves them out: a table opened for nothing is felt there.
+with head as (
+  update annals.log_head
+  set (position, recorded_at, prev_hash, hash) = (
+    select position + 1, clock.reads, hash, annals.link(hash, position + 1, clock.reads, $2)
+    from (select greatest(clock_timestamp(), recorded_at) as reads offset 0) clock) -- offset 0: read once, used twice
+  where only_row and ($1::bigint is null or position = $1)
+  returning position, recorded_at, prev_hash, hash
+), event as (
+  insert into annals.events
+    (position, id, type, args, changes, actor, comment, batch, batch_index, schema_version, recorded_at, prev_hash, hash)
+  select position, $3::uuid, $4, $5::json, $6::json, $7::json, $8, $9::uuid, $10::int, $11::int, recorded_at, prev_hash, hash
+  from head
+), objects as (
+  insert into annals.event_objects (kind, key, position)
+  select o.kind, o.key, head.position from head, unnest($12::text[], $13::text[]) as o(kind, key)
+)
+select position, recorded_at, prev_hash, hash, pg_notify('annals_events', position::text) from head
