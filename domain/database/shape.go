@@ -9,6 +9,7 @@
 package database
 
 import (
+	"maps"
 	"slices"
 
 	"annals/domain"
@@ -61,6 +62,9 @@ func (s Shape) HasType(name string) bool {
 	_, ok := s.types[name]
 	return ok
 }
+
+// SameTypes reports whether a reading of the types found what was known.
+func (s Shape) SameTypes(types map[string]struct{}) bool { return maps.Equal(s.types, types) }
 
 // TableKind is what kind of relation a table is.
 type TableKind string

@@ -202,7 +202,7 @@ func (CreateAction) Operation() string { return "create_action" }
 
 func decodeCreateAction(n wire.Node) Command { return CreateAction{decodeAction(n)} }
 
-func (CreateAction) names(World) Names { return Names{} }
+func (CreateAction) names(World) Names { return Names{Types: true} }
 
 func (CreateAction) demand() demand { return ownStands }
 
@@ -227,7 +227,7 @@ func decodeUpdateAction(n wire.Node) Command {
 	return UpdateAction{n.Field("name").Text(), decodeActionDefinition(n.Field("definition"))}
 }
 
-func (UpdateAction) names(World) Names { return Names{} }
+func (UpdateAction) names(World) Names { return Names{Types: true} }
 
 func (UpdateAction) demand() demand { return ownStands }
 

@@ -441,7 +441,7 @@ func decodeSetCustomTypes(n wire.Node) Command {
 }
 
 func (c SetCustomTypes) names(World) Names {
-	var names Names
+	names := Names{Types: true}
 	for _, o := range c.Objects {
 		for _, rel := range o.Relationships {
 			names.Tables = append(names.Tables, rel.RemoteTable)

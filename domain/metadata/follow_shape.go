@@ -30,7 +30,8 @@ func (w World) Watch() Watch {
 			watch.Names = watch.Names.add(namesOfTable(t))
 		}
 	}
-	watch.Names.Functions = w.Catalog.Names().Functions
+	names := w.Catalog.Names()
+	watch.Names.Functions, watch.Names.Types = names.Functions, names.Types
 	return watch
 }
 

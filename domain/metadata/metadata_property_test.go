@@ -22,7 +22,7 @@ var (
 	someFunctions = rapid.SampledFrom([]string{"f", "g", "a"})
 	someColumns   = rapid.SampledFrom([]string{"id", "name", "a_id", "b_id", "x"})
 	someTypes     = rapid.SampledFrom([]string{"int4", "int4", "text", "jsonb"})
-	someFields    = rapid.SampledFrom([]string{"id", "x", "r", "s", "t"})
+	someFields    = rapid.SampledFrom([]string{"r", "s", "t", "x", "id"})
 	someRoles     = rapid.SampledFrom([]string{"u", "v"})
 )
 
@@ -46,6 +46,7 @@ type model struct {
 	tables    []*database.Table
 	functions map[domain.QualifiedName][]*database.Function
 	lastOID   uint32
+	turn      int
 }
 
 func newModel(t *rapid.T) *model {
@@ -96,10 +97,10 @@ func (m *model) refer(table *database.Table, column string, to domain.QualifiedN
 
 func (m *model) replaceFunction(t *rapid.T, name string) {
 	of, table := someTables.Draw(t, "of"), someTables.Draw(t, "rows of")
-	choices := []*database.Function{stableFunction(name, table), rowFunction(name, of), rowsFunction(name, of, table)}
-	f := rapid.SampledFrom(choices).Draw(t, "function")
-	f.Volatility = rapid.SampledFrom([]database.Volatility{database.Stable, database.Stable, database.Volatile}).Draw(t, "volatility")
-	m.functions[named(name)] = slices.Repeat([]*database.Function{f}, rapid.SampledFrom([]int{1, 1, 1, 0, 2}).Draw(t, "overloads"))
+	choices := []*database.Function{rowFunction(name, of), rowsFunction(name, of, table), stableFunction(name, table)}
+	f := choices[evenly(t, len(choices), m.turn, "function")]
+	f.Volatility = rapid.SampledFrom([]database.Volatility{database.Stable, database.Stable, database.Stable, database.Volatile}).Draw(t, "volatility")
+	m.functions[named(name)] = slices.Repeat([]*database.Function{f}, rapid.SampledFrom([]int{1, 1, 1, 1, 0, 2}).Draw(t, "overloads"))
 }
 
 // alter is one statement of DDL. What was read before is not touched: each
@@ -108,14 +109,15 @@ func (m *model) alter(t *rapid.T) {
 	for i, table := range m.tables {
 		m.tables[i] = cloneTable(table)
 	}
-	name := someTables.Draw(t, "table")
+	name := []string{"a", "b", "c", "d"}[evenly(t, 4, m.turn, "table")]
 	table := m.table(named(name))
 	if table == nil {
 		m.create(t, name)
 		return
 	}
 	column := mostly(t, columnNames(table), someColumns, "column")
-	switch rapid.IntRange(0, 9).Draw(t, "statement") {
+	m.turn++
+	switch evenly(t, 10, m.turn, "statement") {
 	case 0:
 		m.drop(table)
 	case 1, 2:
@@ -229,12 +231,31 @@ func (s *story) named(kind Kind, table string) []string {
 	return names
 }
 
+// someOf is the table and name of an object of a kind.
+func (s *story) someOf(t *rapid.T, kind Kind) (table, name string) {
+	var there [][2]string
+	for e := range s.world.Catalog.OfKind(kind) {
+		table := e.Object().(owned).owner().Name
+		for _, name := range s.named(kind, table) {
+			there = append(there, [2]string{table, name})
+		}
+	}
+	if len(there) == 0 {
+		return s.someTable(t, "table"), someFields.Draw(t, "name")
+	}
+	chosen := there[evenly(t, len(there), s.turn, "object")]
+	return chosen[0], chosen[1]
+}
+
 func (s *story) someTable(t *rapid.T, label string) string {
 	var there []string
 	for table := range objects[Table](s.world.Catalog.OfKind(KindTable)) {
 		there = append(there, table.Name.Name)
 	}
-	return mostly(t, there, someTables, label)
+	if len(there) == 0 {
+		return someTables.Draw(t, label)
+	}
+	return there[evenly(t, len(there), s.turn, label)]
 }
 
 func (s *story) someColumn(t *rapid.T, table, label string) string {
@@ -323,8 +344,7 @@ func (s *story) somePermission(t *rapid.T, table, action string) any {
 	return p
 }
 
-// someFunction is a function that could be a computed field of the table, or
-// any.
+// someFunction is a function that fits, or any.
 func (s *story) someFunction(t *rapid.T, fits func(*database.Function) bool) string {
 	var there []string
 	for _, name := range []string{"f", "g"} {
@@ -341,12 +361,11 @@ func (s *story) someCommand(t *rapid.T) string {
 	action := rapid.SampledFrom([]string{MayInsert, MaySelect, MayUpdate, MayDelete}).Draw(t, "action")
 	kind := rapid.SampledFrom([]string{ObjectRelationship, ArrayRelationship}).Draw(t, "kind")
 	cascade := rapid.Bool().Draw(t, "cascade")
-	relationship := func() string { return mostly(t, s.named(KindRelationship, table), someFields, "relationship") }
 	var name string
 	version, args := 1, any(nil)
 	switch evenly(t, 23, s.turn, "command") {
 	case 0, 1:
-		name, args = "track_table", someTables.Draw(t, "table to track")
+		name, args = "track_table", rapid.SampledFrom([]string{"d", "c", "b", "a"}).Draw(t, "table to track")
 	case 2:
 		name, args = "untrack_table", fields{"table": table, "cascade": cascade}
 	case 3, 4:
@@ -354,13 +373,19 @@ func (s *story) someCommand(t *rapid.T) string {
 	case 5, 6, 7, 8, 9:
 		name, args = "create_"+kind+"_relationship", fields{"table": table, "name": field, "using": s.someUsing(t, table, kind)}
 	case 10:
-		name, args = "drop_relationship", fields{"table": table, "relationship": relationship(), "cascade": cascade}
+		table, relationship := s.someOf(t, KindRelationship)
+		name, args = "drop_relationship", fields{"table": table, "relationship": relationship, "cascade": cascade}
 	case 11:
-		name, args = "rename_relationship", fields{"table": table, "name": relationship(), "new_name": field}
+		table, relationship := s.someOf(t, KindRelationship)
+		name, args = "rename_relationship", fields{"table": table, "name": relationship, "new_name": field}
 	case 12, 13, 14, 15, 16:
+		if action == MaySelect && cascade {
+			table, _ = s.someOf(t, KindComputedField)
+		}
 		name, args = "create_"+action+"_permission", fields{"table": table, "role": role, "permission": s.somePermission(t, table, action)}
 	case 17:
-		name, args = "drop_"+action+"_permission", fields{"table": table, "role": mostly(t, s.named(KindPermission, table), someRoles, "role")}
+		table, role := s.someOf(t, KindPermission)
+		name, args = "drop_"+action+"_permission", fields{"table": table, "role": role}
 	case 18:
 		function := s.someFunction(t, func(f *database.Function) bool { return f.ReturnsTable != nil && len(f.Arguments) == 1 })
 		exposed := rapid.SampledFrom([]string{"query", "mutation"}).Draw(t, "exposed as")
@@ -373,7 +398,7 @@ func (s *story) someCommand(t *rapid.T) string {
 		})
 		name, args = "add_computed_field", fields{"table": table, "name": field, "definition": fields{"function": function}}
 	default:
-		computed := mostly(t, s.named(KindComputedField, table), someFields, "computed field")
+		table, computed := s.someOf(t, KindComputedField)
 		name, args = "drop_computed_field", fields{"table": table, "name": computed, "cascade": cascade}
 	}
 	return string(Encode(fields{"type": name, "version": version, "args": args}))
@@ -481,7 +506,7 @@ func standingText(w World) []string {
 }
 
 // rounds times rapid's hundred stories are told by each property.
-const rounds = 3
+const rounds = 4
 
 func tellMany(t *testing.T, property func(t *rapid.T, s *story)) {
 	t.Parallel()

@@ -470,8 +470,19 @@ func (c RenameRelationship) decide(w World) ([]Change, error) {
 			changes = append(changes, put(w.Catalog, p.withRelationship(w, r, c.NewName))...)
 		}
 	}
+	stood := w.Standing.Stands(r.Key())
 	r.Name = c.NewName
-	return append(changes, put(w.Catalog, r)...), nil
+	renamed := put(w.Catalog, r)
+	changes = append(changes, renamed...)
+	if stood {
+		return changes, nil
+	}
+	// A new name may be what an inconsistent relationship lacks. If not, that
+	// is no fault of the server.
+	if own := ownInconsistencies(w.Evolve(0, changes), renamed); len(own) > 0 {
+		return nil, notStanding(own)
+	}
+	return changes, nil
 }
 
 // hasField reports whether a name is taken among the columns and fields of a

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,7 +9,7 @@ import (
 	"annals/domain"
 )
 
-func TestEachCallIsKeptUnderItsNameAndLooksOnlyAtTheTablesItNames(t *testing.T) {
+func TestEachCallIsKeptUnderItsNameAndLooksOnlyAtWhatItNames(t *testing.T) {
 	const typed = `{"objects":[{"name":"O","fields":[{"name":"id","type":"Int"}],"relationships":[{"name":"r","type":"array","remote_table":"article","field_mapping":{}}]}]}`
 	const relation = `{"name":"m","table":"author","hasura_fields":[],"remote_schema":"r","remote_field":{"f":{"arguments":{}}}}`
 	const definition = `{"handler":"http://h","output_type":"User"}`
@@ -41,7 +42,8 @@ func TestEachCallIsKeptUnderItsNameAndLooksOnlyAtTheTablesItNames(t *testing.T) 
 		if c.table != "" {
 			tables = []domain.QualifiedName{named(c.table)}
 		}
-		require.Equal(t, Names{Tables: tables}, NamesOf(World{}, got), c.operation)
+		types := slices.Contains([]string{"set_custom_types", "create_action", "update_action"}, c.operation)
+		require.Equal(t, Names{Tables: tables, Types: types}, NamesOf(World{}, got), c.operation)
 	}
 }
 

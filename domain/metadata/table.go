@@ -157,8 +157,11 @@ func enumFaults(t *database.Table) []string {
 	if fault := enumComment(t); fault != "" {
 		faults = append(faults, fault)
 	}
-	if key && t.EnumRead {
+	switch {
+	case key && t.EnumRead:
 		faults = append(faults, enumValueFaults(t.Enum)...)
+	case len(faults) == 0:
+		faults = append(faults, "the table has more rows than an enum may have values")
 	}
 	return faults
 }

@@ -2,7 +2,6 @@ package metadata
 
 import (
 	"reflect"
-	"strings"
 
 	"annals/domain"
 	"annals/domain/database"
@@ -15,16 +14,6 @@ type Environment map[string]string
 // reservedPrefixes are variables of the service itself: a definition that
 // could read them could send the service's own secrets to a webhook.
 var reservedPrefixes = [...]string{"SERVICE_GRAPHQL_", "HASURA_GRAPHQL_"}
-
-// isReserved reports whether a variable belongs to the service itself.
-func isReserved(name string) bool {
-	for _, prefix := range reservedPrefixes {
-		if strings.HasPrefix(strings.ToUpper(name), prefix) {
-			return true
-		}
-	}
-	return false
-}
 
 // World is all that a decision may look at: the catalog, the shape of the
 // user's database, the environment, and the standing of each object in them.
@@ -73,9 +62,13 @@ func (w World) WithShape(found database.Found) World {
 			moved = append(moved, needDatabaseFunction(name))
 		}
 	}
+	var keys []Key
+	if found.Types != nil && !w.Shape.SameTypes(found.Types) {
+		keys = append(keys, customTypesKey) // and with it the actions
+	}
 	w.Shape = w.Shape.With(found)
-	if len(moved) > 0 {
-		w.Standing = w.resolveAgain(nil, moved)
+	if len(moved)+len(keys) > 0 {
+		w.Standing = w.resolveAgain(keys, moved)
 	}
 	return w
 }
@@ -86,10 +79,14 @@ type Names struct {
 	Functions []domain.QualifiedName
 	// Enums are the tables, among Tables or not, whose rows are read.
 	Enums []domain.QualifiedName
+	// Types asks for the names of all scalar types.
+	Types bool
 }
 
 // Empty reports whether nothing is named.
-func (n Names) Empty() bool { return len(n.Tables)+len(n.Functions)+len(n.Enums) == 0 }
+func (n Names) Empty() bool {
+	return len(n.Tables)+len(n.Functions)+len(n.Enums) == 0 && !n.Types
+}
 
 // add joins two lists of names.
 func (n Names) add(m Names) Names {
@@ -97,12 +94,14 @@ func (n Names) add(m Names) Names {
 		append(n.Tables, m.Tables...),
 		append(n.Functions, m.Functions...),
 		append(n.Enums, m.Enums...),
+		n.Types || m.Types,
 	}
 }
 
-// Names returns all tables and functions that the catalog's objects name.
+// Names returns all tables and functions that the catalog's objects name; the
+// types are among them where custom types or actions may be made of some.
 func (c Catalog) Names() Names {
-	var names Names
+	names := Names{Types: c.Has(customTypesKey) || c.hasKind(KindAction)}
 	for table := range objects[Table](c.OfKind(KindTable)) {
 		names.Tables = append(names.Tables, table.Name)
 		if table.IsEnum {
@@ -116,6 +115,13 @@ func (c Catalog) Names() Names {
 		names.Functions = append(names.Functions, field.Definition.Function)
 	}
 	return names
+}
+
+func (c Catalog) hasKind(kind Kind) bool {
+	for range c.OfKind(kind) {
+		return true
+	}
+	return false
 }
 
 // NamesOfChanges returns the tables and functions that changed objects name,

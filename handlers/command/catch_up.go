@@ -43,7 +43,7 @@ func (h *Handler) catchUp(ctx context.Context, q querier, v catalog.Version) (ca
 	if t.reshaped {
 		names = v.World.Catalog.Names()
 	}
-	found, err := readShape(ctx, q, names, t.reshaped)
+	found, err := readShape(ctx, q, names)
 	if err != nil {
 		return v, err
 	}

@@ -41,7 +41,7 @@ func (c *call) sight(ctx context.Context) (metadata.Sight, error) {
 			names.Enums = append(names.Enums, table.Name)
 		}
 	}
-	found, err := readShape(ctx, c.tx, names, true)
+	found, err := readShape(ctx, c.tx, names)
 	if err != nil {
 		return metadata.Sight{}, err
 	}

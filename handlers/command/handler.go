@@ -81,7 +81,7 @@ func Start(ctx context.Context, pool *pgxpool.Pool, store *eventstore.Store, env
 	if err != nil {
 		return catalog.Version{}, err
 	}
-	found, err := readShape(ctx, pool, c.Names(), true)
+	found, err := readShape(ctx, pool, c.Names())
 	if err != nil {
 		return catalog.Version{}, err
 	}
@@ -90,8 +90,8 @@ func Start(ctx context.Context, pool *pgxpool.Pool, store *eventstore.Store, env
 
 // readShape reads what names stand for. An enum table that has grown too large
 // is read without its rows: it cannot stand, and the rest can.
-func readShape(ctx context.Context, q facts.Querier, names metadata.Names, types bool) (database.Found, error) {
-	wanted := facts.Wanted{Tables: names.Tables, Functions: names.Functions, Enums: names.Enums, Types: types}
+func readShape(ctx context.Context, q facts.Querier, names metadata.Names) (database.Found, error) {
+	wanted := facts.Wanted{Tables: names.Tables, Functions: names.Functions, Enums: names.Enums, Types: names.Types}
 	for {
 		found, err := facts.Read(ctx, q, wanted)
 		var large *facts.EnumTooLarge

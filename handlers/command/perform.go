@@ -69,7 +69,7 @@ func (c *call) look(ctx context.Context, names metadata.Names) error {
 	if names.Empty() {
 		return nil
 	}
-	found, err := readShape(ctx, c.tx, names, false)
+	found, err := readShape(ctx, c.tx, names)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *call) look(ctx context.Context, names metadata.Names) error {
 
 // reload reads the whole shape again. The event lets other nodes do the same.
 func (c *call) reload(ctx context.Context, cmd metadata.ReloadMetadata) (json.RawMessage, error) {
-	found, err := readShape(ctx, c.tx, c.version.World.Catalog.Names(), true)
+	found, err := readShape(ctx, c.tx, c.version.World.Catalog.Names())
 	if err != nil {
 		return nil, err
 	}
