@@ -204,3 +204,15 @@ func TestARelationshipFallsAndRisesWithItsTable(t *testing.T) {
 		t.Fatalf("did not rise again: %s", encode(back.Inconsistencies()))
 	}
 }
+
+func TestAnInconsistentRelationshipCanBeCuredByANewName(t *testing.T) {
+	shape := shapeOf(authors()...)
+	clash := objectKey("article", "title", "author_id")
+	given(t, shape, append(tracked("author", "article"), clash)...).
+		when(`{"type":"rename_relationship","args":{"table":"article","name":"title","new_name":"author"}}`).
+		changes("relationship_dropped public.article.title", "relationship_created public.article.author")
+	keyless := objectKey("article", "nobody", "title")
+	given(t, shape, append(tracked("author", "article"), keyless)...).
+		when(`{"type":"rename_relationship","args":{"table":"article","name":"nobody","new_name":"someone"}}`).
+		refuses(domain.ConstraintViolation, "$.args", `in table "article": in relationship "someone": no foreign constraint exists on the given column`)
+}
