@@ -56,8 +56,6 @@ func listReasons(introduction string, reasons []string) string {
 	return b.String()
 }
 
-func (r *resolver) failed() bool { return r.reason != "" }
-
 // within sets the prefix of further reasons.
 func (r *resolver) within(format string, args ...any) { r.prefix = fmt.Sprintf(format, args...) }
 
