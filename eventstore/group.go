@@ -11,8 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// MaxGroup bounds how many calls of Append share a commit.
-const MaxGroup = 256
+const (
+	// MaxGroup bounds how many calls of Append share a commit.
+	MaxGroup = 256
+	// MaxGroupBytes bounds the texts in a shared commit; a call with more than
+	// that goes alone.
+	MaxGroupBytes = 16 << 20
+)
 
 // A group coalesces calls of Append. There is no goroutine behind it: of the
 // callers, one commits and the others wait; when it is done, it hands those who
@@ -113,10 +118,24 @@ func (g *group) finish(batch []*call) {
 		g.committing = false
 		return
 	}
-	n := min(len(g.waiting), MaxGroup)
+	n := g.fitting()
 	next := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
 	next[0].turn <- next
+}
+
+// fitting is how many of those who wait can share a commit, at least one.
+func (g *group) fitting() int {
+	bytes := 0
+	for i, c := range g.waiting {
+		for _, e := range c.events {
+			bytes += len(e.Args) + len(e.Changes) + len(e.Actor)
+		}
+		if i == MaxGroup || i > 0 && bytes > MaxGroupBytes {
+			return i
+		}
+	}
+	return len(g.waiting)
 }
 
 func (s *Store) commit(batch []*call) {

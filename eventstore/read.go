@@ -53,7 +53,6 @@ type RawEvent struct {
 	Type          []byte
 	SchemaVersion int
 	Changes       []byte
-	RecordedAt    time.Time
 }
 
 //go:embed scan.sql
@@ -85,7 +84,7 @@ func (s *Store) Scan(ctx context.Context, q Querier, after int64, limit int, fol
 }
 
 func parseRaw(v [][]byte) (RawEvent, error) {
-	if len(v) != 5 || len(v[0]) != 8 || len(v[2]) != 4 || len(v[4]) != 8 {
+	if len(v) != 4 || len(v[0]) != 8 || len(v[2]) != 4 {
 		return RawEvent{}, errMalformed
 	}
 	return RawEvent{
@@ -93,7 +92,6 @@ func parseRaw(v [][]byte) (RawEvent, error) {
 		Type:          v[1],
 		SchemaVersion: int(int32(binary.BigEndian.Uint32(v[2]))),
 		Changes:       v[3],
-		RecordedAt:    timeOf(int64(binary.BigEndian.Uint64(v[4]))),
 	}, nil
 }
 

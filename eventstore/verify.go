@@ -142,7 +142,7 @@ func (v *verifier) report() Report {
 		r.Reason = fmt.Sprintf("the log ends at position %d, but its head is at %d: events %d to %d are missing",
 			v.last.Position, v.head.Position, v.last.Position+1, v.head.Position)
 	case v.last.Position > v.head.Position:
-		r.Position = v.head.Position + 1
+		r.Position, r.Events = v.head.Position+1, v.head.Position-v.before
 		r.Reason = fmt.Sprintf("the head of the log is at position %d, but there are events up to %d", v.head.Position, v.last.Position)
 	case v.last.Hash != v.head.Hash:
 		r.Position = v.head.Position

@@ -8,12 +8,16 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
 const (
 	slowWebhook   = 5 * time.Second
 	deliveryLimit = 3 * time.Second // an event that is due arrives within this
+
+	portLimit = 2 * time.Minute
+	portPause = 100 * time.Millisecond
 )
 
 // A webhook is a helper server that tells a case what it got. Its queue holds
@@ -33,7 +37,7 @@ type webhookCall struct {
 // webhooks are the helper servers of one class, by the names the index uses.
 type webhooks map[string]*webhook
 
-func openWebhooks(helpers []string) (webhooks, error) {
+func openWebhooks(ctx context.Context, helpers []string) (webhooks, error) {
 	ports := map[string]int{"events-webhook": 5592, "scheduled-webhook": 5594}
 	opened := webhooks{}
 	for _, helper := range helpers {
@@ -41,7 +45,7 @@ func openWebhooks(helpers []string) (webhooks, error) {
 		if !known {
 			return nil, errors.Join(fmt.Errorf("this runner has no helper server %s", helper), opened.close())
 		}
-		hook, err := openWebhook(port)
+		hook, err := openWebhook(ctx, port)
 		if err != nil {
 			return nil, errors.Join(err, opened.close())
 		}
@@ -50,15 +54,27 @@ func openWebhooks(helpers []string) (webhooks, error) {
 	return opened, nil
 }
 
-func openWebhook(port int) (*webhook, error) {
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+func openWebhook(ctx context.Context, port int) (*webhook, error) {
+	listener, err := listenWhenFree(ctx, port)
 	if err != nil {
-		return nil, fmt.Errorf("open a webhook: %w", err)
+		return nil, err
 	}
 	hook := &webhook{calls: make(chan webhookCall, 1)}
 	hook.server = &http.Server{Handler: hook}
 	go func() { _ = hook.server.Serve(listener) }() // ends with Close
 	return hook, nil
+}
+
+// listenWhenFree waits for another run of these tests to be done with the port.
+func listenWhenFree(ctx context.Context, port int) (net.Listener, error) {
+	ctx, cancel := context.WithTimeout(ctx, portLimit)
+	defer cancel()
+	for {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) || !waited(ctx, portPause) {
+			return listener, err
+		}
+	}
 }
 
 func (h webhooks) close() error {

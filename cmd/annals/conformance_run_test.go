@@ -21,20 +21,26 @@ import (
 
 var errNoPostGIS = errors.New("the scene needs the PostGIS extension, which this PostgreSQL does not have")
 
-// A classRun takes the cases of one class through every mode.
+// A classRun takes the cases of one class through one mode after the other.
 type classRun struct {
-	t     *testing.T
-	suite *suite
-	cases []indexedCase
-	up    []string
-	down  []string
-	hooks []string // the helper servers that any of the cases needs
-	modes []*modeRun
+	t        *testing.T
+	suite    *suite
+	cases    []indexedCase
+	helpers  []string // what any of the cases needs
+	verdicts map[string]*verdict
+}
+
+// A verdict is what became of one case over one transport in the modes so far.
+type verdict struct {
+	feature string
+	passed  int
+	outcome outcome
 }
 
 // A modeRun is one mode of a class: its world, made when first needed and
 // again after a case failed, so that no failure spoils what follows.
 type modeRun struct {
+	*classRun
 	mode   mode
 	world  *world
 	broken error // the class's own scene failed: no case can run
@@ -52,75 +58,96 @@ type world struct {
 }
 
 func newClassRun(t *testing.T, s *suite, cases []indexedCase) *classRun {
-	r := &classRun{t: t, suite: s, cases: cases, up: cases[0].classUp, down: cases[0].classDown}
+	r := &classRun{t: t, suite: s, cases: cases, verdicts: map[string]*verdict{}}
 	for _, c := range cases {
-		r.hooks = append(r.hooks, c.helpers...)
+		r.helpers = append(r.helpers, c.helpers...)
 	}
-	slices.Sort(r.hooks)
-	r.hooks = slices.Compact(r.hooks)
-	for _, m := range modes() {
-		r.modes = append(r.modes, &modeRun{mode: m})
-	}
+	slices.Sort(r.helpers)
+	r.helpers = slices.Compact(r.helpers)
 	return r
 }
 
 func (r *classRun) run() {
-	if len(r.hooks) > 0 {
+	if len(r.helpers) > 0 {
 		r.suite.ports.Lock()
 		defer r.suite.ports.Unlock()
 	}
-	for _, c := range r.cases {
-		for _, transport := range c.transports {
-			r.t.Run(fmt.Sprintf("%s[%s]", c.name, transport), func(t *testing.T) { r.settle(t, c, transport) })
-		}
+	for _, m := range modes() {
+		r.t.Run(m.name, func(t *testing.T) { (&modeRun{classRun: r, mode: m}).run(t) })
 	}
-	for _, m := range r.modes {
-		assert.NoError(r.t, r.close(m), "after the last case, mode %s", m.mode.name)
+	for line, v := range r.verdicts {
+		r.suite.tally.count(v.feature, v.outcome)
+		if v.passed == len(modes()) {
+			assert.NoError(r.t, r.suite.known.settle(line, nil))
+		}
 	}
 }
 
-// settle holds the outcome of one case against the known failures.
-func (r *classRun) settle(t *testing.T, c indexedCase, transport string) {
-	failure := r.runInAllModes(t.Context(), c, transport)
+func (m *modeRun) run(t *testing.T) {
+	for _, c := range m.cases {
+		for _, transport := range c.transports {
+			if m.decided(caseLine(c, transport)) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s[%s]", c.name, transport), func(t *testing.T) { m.runCase(t, c, transport) })
+		}
+	}
+	assert.NoError(t, m.close(t.Context()), "after the last case")
+}
+
+// decided reports whether an earlier mode has shown that a known failure still
+// is one; running it again would show nothing new.
+func (r *classRun) decided(line string) bool {
+	v := r.verdicts[line]
+	_, known := r.suite.known[line]
+	return known && v != nil && v.outcome != passed
+}
+
+// runCase holds the outcome of one case against the known failures.
+func (m *modeRun) runCase(t *testing.T, c indexedCase, transport string) {
+	failure := m.attempt(t.Context(), c, transport)
+	line := caseLine(c, transport)
+	m.note(line, c.feature, failure)
 	if errors.Is(failure, errNoPostGIS) {
-		r.suite.tally.count(c.feature, notPossible)
 		t.Skip(failure)
 	}
 	if failure == nil {
-		r.suite.tally.count(c.feature, passed)
-	} else {
-		r.suite.tally.count(c.feature, failed)
-	}
-	if _, groundless := r.suite.known[featureLine(c.feature)]; groundless {
-		if failure != nil {
-			t.Logf("known (%s): %v", featureLine(c.feature), failure)
-		}
 		return
 	}
-	if complaint := r.suite.known.settle(caseLine(c, transport), failure); complaint != nil {
+	if _, groundless := m.suite.known[featureLine(c.feature)]; groundless {
+		t.Logf("known (%s): %v", featureLine(c.feature), failure)
+		return
+	}
+	if complaint := m.suite.known.settle(line, failure); complaint != nil {
 		t.Error(complaint)
-	} else if failure != nil {
-		t.Logf("known: %v", failure)
+		return
+	}
+	t.Logf("known: %v", failure)
+}
+
+// note adds one mode's outcome to the case's verdict: one failure is a failure.
+func (r *classRun) note(line, feature string, failure error) {
+	v := r.verdicts[line]
+	if v == nil {
+		v = &verdict{feature: feature, outcome: passed}
+		r.verdicts[line] = v
+	}
+	switch {
+	case failure == nil:
+		v.passed++
+	case errors.Is(failure, errNoPostGIS):
+		v.outcome = notPossible
+	default:
+		v.outcome = failed
 	}
 }
 
-func (r *classRun) runInAllModes(ctx context.Context, c indexedCase, transport string) error {
-	for _, m := range r.modes {
-		if err := r.runInMode(ctx, m, c, transport); err != nil {
-			return fmt.Errorf("mode %s: %w", m.mode.name, err)
-		}
+func (m *modeRun) attempt(ctx context.Context, c indexedCase, transport string) error {
+	if m.broken == nil && m.world == nil {
+		m.world, m.broken = m.open(ctx, c)
 	}
-	return nil
-}
-
-func (r *classRun) runInMode(ctx context.Context, m *modeRun, c indexedCase, transport string) error {
 	if m.broken != nil {
 		return m.broken
-	}
-	if m.world == nil {
-		if m.world, m.broken = r.open(ctx, m.mode, c); m.broken != nil {
-			return m.broken
-		}
 	}
 	err := m.world.runCase(ctx, c, transport)
 	if err == nil {
@@ -131,19 +158,19 @@ func (r *classRun) runInMode(ctx context.Context, m *modeRun, c indexedCase, tra
 }
 
 // open makes the world of a class, its scene posted.
-func (r *classRun) open(ctx context.Context, m mode, c indexedCase) (*world, error) {
-	w := &world{cases: r.suite.cases, database: pgtest.Empty(r.t), websocket: map[string]*socket{}}
-	how := launch{program: r.suite.program, database: w.database, environment: environment()}
-	how.with(m, settings(c.note))
+func (m *modeRun) open(ctx context.Context, c indexedCase) (*world, error) {
+	w := &world{cases: m.suite.cases, database: pgtest.Empty(m.t), websocket: map[string]*socket{}}
+	how := launch{program: m.suite.program, database: w.database, environment: environment()}
+	how.with(m.mode, settings(c.note))
 	var err error
-	if w.webhooks, err = openWebhooks(r.hooks); err != nil {
+	if w.webhooks, err = openWebhooks(ctx, m.helpers); err != nil {
 		return nil, err
 	}
 	if w.server, err = how.start(ctx); err != nil {
 		return nil, errors.Join(err, w.webhooks.close())
 	}
-	w.client = newClient(w.server.url, m)
-	if err := w.prepare(ctx, r.up, c); err != nil {
+	w.client = newClient(w.server.url, m.mode)
+	if err := w.prepare(ctx, c); err != nil {
 		return nil, errors.Join(err, w.stop())
 	}
 	return w, nil
@@ -151,7 +178,7 @@ func (r *classRun) open(ctx context.Context, m mode, c indexedCase) (*world, err
 
 // prepare posts what stands before a class. Where the metadata API is off
 // there is nobody to post it to, and no case that would need it.
-func (w *world) prepare(ctx context.Context, up []string, c indexedCase) error {
+func (w *world) prepare(ctx context.Context, c indexedCase) error {
 	if strings.HasSuffix(c.note, "enabled-apis=graphql") {
 		return nil
 	}
@@ -159,15 +186,16 @@ func (w *world) prepare(ctx context.Context, up []string, c indexedCase) error {
 	if _, err := w.runSQL(ctx, emptySchema); err != nil {
 		return fmt.Errorf("create schema hge_tests: %w", err)
 	}
-	return w.postScene(ctx, up, c.note)
+	return w.postScene(ctx, c.classUp, c.note)
 }
 
 // close takes an undisturbed class down as its index line says.
-func (r *classRun) close(m *modeRun) error {
+func (m *modeRun) close(ctx context.Context) error {
 	if m.world == nil {
 		return nil
 	}
-	err := m.world.postScene(context.WithoutCancel(r.t.Context()), r.down, "")
+	last := m.cases[len(m.cases)-1]
+	err := m.world.postScene(ctx, last.classDown, last.note)
 	return errors.Join(err, m.discard())
 }
 
@@ -177,7 +205,9 @@ func (m *modeRun) discard() error {
 	return w.stop()
 }
 
+// stop leaves no connection open that the server would wait for.
 func (w *world) stop() error {
+	w.http.CloseIdleConnections()
 	for _, s := range w.websocket {
 		s.close()
 	}

@@ -26,7 +26,7 @@ const (
 //	ANNALS_CONFORMANCE=folder     where the cases are
 //	ANNALS_CONFORMANCE_ALL=1      run the features that are known to fail too
 //
-// One case: go test ./cmd/annals -run 'TestConformance/TestRunSQL/test_sql_rename_table\['
+// One case: go test ./cmd/annals -run 'TestConformance/TestRunSQL/no_secret/test_sql_rename_table\['
 func TestConformance(t *testing.T) {
 	folder := conformanceFolder
 	if named := os.Getenv("ANNALS_CONFORMANCE"); named != "" {
@@ -91,7 +91,7 @@ func (s *suite) start(t *testing.T, class caseClass) {
 	})
 }
 
-// outcome is what became of one case over one transport in all modes.
+// An outcome is what became of one case over one transport in all modes.
 type outcome string
 
 const (

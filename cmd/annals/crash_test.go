@@ -293,26 +293,47 @@ func unlessBroken(err error) error {
 
 // request returns one operation, or a bulk of some, and the types of the
 // events it makes. The names are few, so that clients get in each other's way
-// and a part of the operations is refused.
+// and a part of the operations is refused: of the bulks most, so that every
+// other one is about a collection that nobody else knows.
 func (c *crashClient) request() (body string, types []string) {
-	if c.chance.IntN(4) > 0 {
-		single, kind := c.operation()
-		return single, []string{kind}
+	var items []crashOperation
+	switch c.chance.IntN(8) {
+	case 0:
+		for range 2 + c.chance.IntN(4) {
+			items = append(items, c.operation())
+		}
+	case 1:
+		items = c.wholeCollection()
+	default:
+		single := c.operation()
+		return single.body(), []string{single.kind}
 	}
-	var items []string
-	for range 2 + c.chance.IntN(4) {
-		item, kind := c.operation()
-		items, types = append(items, item), append(types, kind)
+	var bodies []string
+	for _, item := range items {
+		bodies, types = append(bodies, item.body()), append(types, item.kind)
 	}
-	return fmt.Sprintf(`{"type":"bulk","args":[%s]}`, strings.Join(items, ",")), types
+	return fmt.Sprintf(`{"type":"bulk","args":[%s]}`, strings.Join(bodies, ",")), types
 }
 
-func (c *crashClient) operation() (body, kind string) {
+type crashOperation struct{ kind, args string }
+
+func (o crashOperation) body() string { return fmt.Sprintf(`{"type":%q,"args":%s}`, o.kind, o.args) }
+
+func (c *crashClient) wholeCollection() []crashOperation {
+	name := fmt.Sprintf("own_%x", c.chance.Uint64())
+	return []crashOperation{
+		{"create_query_collection", fmt.Sprintf(`{"name":%q,"definition":{"queries":[]}}`, name)},
+		{"add_query_to_collection", fmt.Sprintf(`{"collection_name":%q,"query_name":"only","query":"query { a }"}`, name)},
+		{"add_collection_to_allowlist", fmt.Sprintf(`{"collection":%q}`, name)},
+	}
+}
+
+func (c *crashClient) operation() crashOperation {
 	collection := fmt.Sprintf("collection_%d", c.chance.IntN(6))
 	query := fmt.Sprintf("query_%d", c.chance.IntN(4))
 	trigger := fmt.Sprintf("trigger_%d", c.chance.IntN(6))
 	minute := c.chance.IntN(60)
-	kinds := []struct{ kind, args string }{
+	kinds := []crashOperation{
 		{"create_query_collection", fmt.Sprintf(`{"name":%q,"definition":{"queries":[]}}`, collection)},
 		{"create_query_collection", fmt.Sprintf(`{"name":%q,"definition":{"queries":[{"name":"first","query":"query { a }"}]}}`, collection)},
 		{"add_query_to_collection", fmt.Sprintf(`{"collection_name":%q,"query_name":%q,"query":"query { b }"}`, collection, query)},
@@ -324,8 +345,7 @@ func (c *crashClient) operation() (body, kind string) {
 		{"create_cron_trigger", cronTrigger(trigger, minute, true)},
 		{"delete_cron_trigger", fmt.Sprintf(`{"name":%q}`, trigger)},
 	}
-	chosen := kinds[c.chance.IntN(len(kinds))]
-	return fmt.Sprintf(`{"type":%q,"args":%s}`, chosen.kind, chosen.args), chosen.kind
+	return kinds[c.chance.IntN(len(kinds))]
 }
 
 func cronTrigger(name string, minute int, replace bool) string {
@@ -492,6 +512,8 @@ func (trial *crashTrial) report(t *testing.T) {
 	}
 	for id, request := range trial.requests.byID {
 		switch {
+		case request.status == http.StatusOK && len(request.types) > 1:
+			counts["bulks taken"]++
 		case request.status == http.StatusOK:
 			counts["taken"]++
 		case request.status != 0:
@@ -504,6 +526,7 @@ func (trial *crashTrial) report(t *testing.T) {
 	}
 	t.Logf("%d kills, %d events, requests: %v", trial.nodes.kills, len(trial.log), counts)
 	assert.Positive(t, counts["taken"], "no operation was taken")
+	assert.Positive(t, counts["bulks taken"], "no bulk was taken")
 	assert.Positive(t, counts["refused"], "no operation was refused")
 }
 

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -24,13 +25,13 @@ import (
 // and these commands beside those of testscript:
 //
 //	server [FLAG]...           starts a server on the database; $URL is where it is
-//	own DIR-NAME [FLAG]...     starts a server on a PostgreSQL of its own; $DATA_DIR is its folder
-//	stop, kill                 ends the server, in good order or as a power cut would
+//	own [FLAG]...              starts a server on a PostgreSQL of its own; $DATA_DIR is its folder
+//	stop, crash                ends the server, in good order or as a power cut would
 //	query [-H HEADER]... STATUS BODY [ANSWER]     a call of the metadata API
 //	get [-H HEADER]... STATUS PATH [ANSWER]       any other resource
 //
 // BODY and ANSWER are JSON, or the name of a file that holds it; the answer
-// must be the same JSON.
+// must be the same JSON. The ANSWER success is the one that most operations have.
 func TestScripts(t *testing.T) {
 	program := buildAnnals(t)
 	files, err := filepath.Glob("testdata/script/*.txtar")
@@ -39,7 +40,7 @@ func TestScripts(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			s := &script{program: program, database: pgtest.Empty(t), dataDir: func() string { return pgtest.DataDir(t) }}
+			s := &script{ctx: t.Context(), program: program, database: pgtest.Empty(t), dataDir: func() string { return pgtest.DataDir(t) }}
 			testscript.Run(t, testscript.Params{Files: []string{file}, Setup: s.setup, Cmds: s.commands(), RequireUniqueNames: true})
 		})
 	}
@@ -47,6 +48,7 @@ func TestScripts(t *testing.T) {
 
 // A script is one script that runs, and the server it has started.
 type script struct {
+	ctx               context.Context
 	program, database string
 	dataDir           func() string
 	server            *server
@@ -66,7 +68,7 @@ func (s *script) setup(env *testscript.Env) error {
 
 func (s *script) commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"server": s.start, "own": s.own, "stop": s.stop, "kill": s.kill, "query": s.query, "get": s.get,
+		"server": s.start, "own": s.own, "stop": s.stop, "crash": s.crash, "query": s.query, "get": s.get,
 	}
 }
 
@@ -91,7 +93,7 @@ func (s *script) launch(ts *testscript.TestScript, l launch) {
 	if s.server != nil {
 		ts.Fatalf("a server is running: stop it first")
 	}
-	running, err := l.start(ts.Context())
+	running, err := l.start(s.ctx)
 	ts.Check(err)
 	s.server = running
 	ts.Setenv("URL", running.url)
@@ -104,7 +106,7 @@ func (s *script) stop(ts *testscript.TestScript, _ bool, _ []string) {
 	s.server = nil
 }
 
-func (s *script) kill(*testscript.TestScript, bool, []string) {
+func (s *script) crash(*testscript.TestScript, bool, []string) {
 	s.server.kill()
 	s.server = nil
 }
@@ -135,7 +137,10 @@ func headerFlags(ts *testscript.TestScript, args []string, rest string, least in
 
 // textOrFile returns JSON as it stands in the script, or in a file of it.
 func textOrFile(ts *testscript.TestScript, text string) []byte {
-	if strings.ContainsAny(text[:1], `{["0123456789`) || text == "" {
+	switch {
+	case text == "success":
+		return []byte(`{"message":"success"}`)
+	case text == "" || strings.ContainsAny(text[:1], `{["`):
 		return []byte(text)
 	}
 	return []byte(ts.ReadFile(text))
@@ -144,7 +149,7 @@ func textOrFile(ts *testscript.TestScript, text string) []byte {
 // expect sends a request, shows the answer's body as the command's output, and
 // fails unless the answer is the one that the script says.
 func (s *script) expect(ts *testscript.TestScript, method, path string, body []byte, h http.Header, status string, want []string) {
-	r, err := http.NewRequestWithContext(ts.Context(), method, s.server.url+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(s.ctx, method, s.server.url+path, bytes.NewReader(body))
 	ts.Check(err)
 	r.Header = h
 	got, err := http.DefaultClient.Do(r)

@@ -37,7 +37,7 @@ func (f *Fold) Catalog() Catalog {
 // Put adds an object as it was saved: from the persisted catalog or a
 // snapshot. The definition is kept, not copied.
 func (f *Fold) Put(key Key, position int64, definition json.RawMessage) {
-	f.entries.Set(key.stored(), &Entry{Key: key, Position: position, Definition: definition})
+	f.set(key.stored(), key, position, definition)
 }
 
 // Event applies the changes of one event, in the stored form of the given
@@ -55,7 +55,8 @@ func (f *Fold) Event(position int64, schemaVersion int, changes []byte) error {
 	}
 	s := scanner{data: changes}
 	for s.next() {
-		f.apply(position, Key{s.kind, s.key}, bytes.Clone(s.definition))
+		key, stored := s.object()
+		f.set(stored, key, position, bytes.Clone(s.definition))
 	}
 	if s.bad {
 		return fmt.Errorf("event %d: its changes are not a list of changes", position)
@@ -64,9 +65,15 @@ func (f *Fold) Event(position int64, schemaVersion int, changes []byte) error {
 }
 
 func (f *Fold) apply(position int64, key Key, definition json.RawMessage) {
+	f.set(key.stored(), key, position, definition)
+}
+
+// set puts an object under its stored key, or removes it when it has no
+// definition.
+func (f *Fold) set(stored string, key Key, position int64, definition json.RawMessage) {
 	if definition == nil {
-		f.entries.Delete(key.stored())
+		f.entries.Delete(stored)
 		return
 	}
-	f.Put(key, position, definition)
+	f.entries.Set(stored, &Entry{Key: key, Position: position, Definition: definition})
 }

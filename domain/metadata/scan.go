@@ -15,14 +15,21 @@ type scanner struct {
 	bad  bool
 
 	kind       Kind
-	key        string
-	definition []byte // nil when the object is gone
+	name       []byte // the key, lent
+	definition []byte // nil when the object is gone; lent
+}
+
+// object is the key of the change, as a string of its own and as a part of
+// the one that the catalog is ordered by: one allocation for both.
+func (s *scanner) object() (Key, string) {
+	stored := string(s.kind) + "/" + string(s.name)
+	return Key{s.kind, stored[len(s.kind)+1:]}, stored
 }
 
 // next finds the next change; false at the end, or when the text has another
 // form: then bad is set.
 func (s *scanner) next() bool {
-	s.kind, s.key, s.definition = "", "", nil
+	s.kind, s.name, s.definition = "", nil, nil
 	switch s.token() {
 	case '[', ',':
 	case ']':
@@ -49,7 +56,7 @@ func (s *scanner) next() bool {
 		switch s.token() {
 		case ',':
 		case '}':
-			return s.kind != "" && s.key != "" || s.fail()
+			return s.kind != "" && len(s.name) > 0 || s.fail()
 		default:
 			return s.fail()
 		}
@@ -61,7 +68,7 @@ func (s *scanner) member(name []byte) {
 	case "kind":
 		s.kind = kindOf(s.stringValue())
 	case "key":
-		s.key = string(s.stringValue())
+		s.name = s.stringValue()
 	case "definition":
 		if raw := s.value(); !bytes.Equal(raw, nullText) {
 			s.definition = raw

@@ -34,7 +34,9 @@ func TestTheScannerReadsWhatEncodingJSONReads(t *testing.T) {
 		s := scanner{data: raw}
 		for _, c := range want {
 			require.True(t, s.next(), "%s", raw)
-			require.Equal(t, c.Key(), Key{s.kind, s.key})
+			key, stored := s.object()
+			require.Equal(t, c.Key(), key)
+			require.Equal(t, key.stored(), stored)
 			if c.Definition == nil {
 				require.Nil(t, s.definition)
 			} else {

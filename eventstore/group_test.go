@@ -1,0 +1,195 @@
+package eventstore_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"annals/eventstore"
+	"annals/eventstore/storetest"
+)
+
+// outcome is what a call of Append returned.
+type outcome struct {
+	recorded []eventstore.Recorded
+	err      error
+}
+
+// crowd lets one append wait for the head and calls come after it, in their
+// order; then the head is free. It returns their outcomes, the first append's
+// being the first.
+func crowd(t *testing.T, store *eventstore.Store, pool *pgxpool.Pool, calls ...func() outcome) []outcome {
+	t.Helper()
+	outcomes := make([]outcome, len(calls)+1)
+	var wg sync.WaitGroup
+	err := lockedWhile(t, store, pool, func() {
+		wg.Go(func() { outcomes[0] = appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("first"))() })
+		until(t, func() bool { return waitingForLocks(t, pool) == 1 })
+		for i, call := range calls {
+			wg.Go(func() { outcomes[i+1] = call() })
+			until(t, func() bool { return eventstore.Waiting(store) == i+1 })
+		}
+	})
+	wg.Wait()
+	require.NoError(t, err)
+	return outcomes
+}
+
+func appending(ctx context.Context, store *eventstore.Store, expected eventstore.Expected, events ...eventstore.Event) func() outcome {
+	return func() outcome {
+		recorded, err := store.Append(ctx, expected, events...)
+		return outcome{recorded, err}
+	}
+}
+
+func until(t testing.TB, fact func() bool) {
+	t.Helper()
+	require.Eventually(t, fact, 20*time.Second, time.Millisecond)
+}
+
+func waitingForLocks(t testing.TB, pool *pgxpool.Pool) (n int) {
+	require.NoError(t, pool.QueryRow(t.Context(),
+		`select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&n))
+	return n
+}
+
+func commits(t *testing.T, pool *pgxpool.Pool) (n int) {
+	require.NoError(t, pool.QueryRow(t.Context(), `select count(distinct xmin::text) from annals.events`).Scan(&n))
+	return n
+}
+
+func TestCallersThatComeDuringACommitShareTheNextOne(t *testing.T) {
+	store, pool := open(t)
+	any := eventstore.Any()
+	outcomes := crowd(t, store, pool,
+		appending(t.Context(), store, any, storetest.NewEvents(3)...),
+		appending(t.Context(), store, any, storetest.NewEvent("a")),
+		appending(t.Context(), store, any, storetest.NewEvents(2)...),
+	)
+	for i, want := range [][]int64{{1}, {2, 3, 4}, {5}, {6, 7}} {
+		require.NoError(t, outcomes[i].err)
+		require.Equal(t, want, positionsOf(outcomes[i].recorded))
+	}
+	require.Equal(t, 2, commits(t, pool))
+	storetest.Verified(t, store)
+}
+
+func TestACommitIsNotSharedBeyondItsLimits(t *testing.T) {
+	store, pool := open(t)
+	large := storetest.NewEvent("large")
+	large.Changes = []byte(`"` + strings.Repeat("x", eventstore.MaxGroupBytes/2) + `"`)
+	again := large
+	again.ID = storetest.NewEvent("large").ID
+	outcomes := crowd(t, store, pool,
+		appending(t.Context(), store, eventstore.Any(), large),
+		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("small")),
+		appending(t.Context(), store, eventstore.Any(), again),
+	)
+	for i, o := range outcomes {
+		require.NoError(t, o.err)
+		require.Equal(t, []int64{int64(i) + 1}, positionsOf(o.recorded))
+	}
+	require.Equal(t, 3, commits(t, pool))
+}
+
+func TestAConflictInASharedCommitIsOnlyItsCallers(t *testing.T) {
+	store, pool := open(t)
+	outcomes := crowd(t, store, pool,
+		appending(t.Context(), store, eventstore.At(0), storetest.NewEvent("too late")),
+		appending(t.Context(), store, eventstore.At(1), storetest.NewEvents(2)...),
+		appending(t.Context(), store, eventstore.At(1), storetest.NewEvent("too late as well")),
+		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("anywhere")),
+	)
+	require.ErrorIs(t, outcomes[1].err, eventstore.VersionConflict{Expected: 0, Actual: 1})
+	require.Equal(t, []int64{2, 3}, positionsOf(outcomes[2].recorded))
+	require.ErrorIs(t, outcomes[3].err, eventstore.VersionConflict{Expected: 1, Actual: 3})
+	require.Equal(t, []int64{4}, positionsOf(outcomes[4].recorded))
+	require.Equal(t, 2, commits(t, pool))
+	require.EqualValues(t, 4, storetest.Verified(t, store).Position)
+}
+
+func TestAnEventTheDatabaseRefusesFailsOnlyItsCaller(t *testing.T) {
+	store, pool := open(t)
+	malformed := storetest.NewEvent("malformed")
+	malformed.Args = []byte(`{`)
+	outcomes := crowd(t, store, pool,
+		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("good")),
+		appending(t.Context(), store, eventstore.Any(), malformed),
+		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("good as well")),
+	)
+	require.Equal(t, []int64{2}, positionsOf(outcomes[1].recorded))
+	require.Error(t, outcomes[2].err)
+	require.Equal(t, []int64{3}, positionsOf(outcomes[3].recorded))
+	require.EqualValues(t, 3, storetest.Verified(t, store).Position)
+}
+
+func TestACallerWhoStopsWaitingHasWrittenNothing(t *testing.T) {
+	store, pool := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	outcomes := crowd(t, store, pool, func() outcome {
+		done := make(chan outcome, 1)
+		go func() { done <- appending(ctx, store, eventstore.Any(), storetest.NewEvent("impatient"))() }()
+		until(t, func() bool { return eventstore.Waiting(store) == 1 })
+		cancel()
+		o := <-done
+		// So that the crowd finds the call that it waits for.
+		return outcome{appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("patient"))().recorded, o.err}
+	})
+	require.ErrorIs(t, outcomes[1].err, context.Canceled)
+	require.Equal(t, []int64{2}, positionsOf(outcomes[1].recorded))
+	require.EqualValues(t, 2, storetest.Verified(t, store).Position)
+}
+
+func TestALeaderWhoseCallerIsGoneStillCommitsForTheOthers(t *testing.T) {
+	store, pool := open(t)
+	any := eventstore.Any()
+	ctx, cancel := context.WithCancel(t.Context())
+	var first, leader, other outcome
+	var calls, second sync.WaitGroup
+	locked, release := make(chan struct{}), make(chan struct{})
+	require.NoError(t, lockedWhile(t, store, pool, func() {
+		calls.Go(func() { first = appending(t.Context(), store, any, storetest.NewEvent("first"))() })
+		until(t, func() bool { return waitingForLocks(t, pool) == 1 })
+		// The next to have the head after the first append.
+		second.Go(func() {
+			lockedWhile(t, store, pool, func() { close(locked); <-release })
+		})
+		until(t, func() bool { return waitingForLocks(t, pool) == 2 })
+		calls.Go(func() { leader = appending(ctx, store, any, storetest.NewEvent("leader"))() })
+		until(t, func() bool { return eventstore.Waiting(store) == 1 })
+		calls.Go(func() { other = appending(t.Context(), store, any, storetest.NewEvent("other"))() })
+		until(t, func() bool { return eventstore.Waiting(store) == 2 })
+	}))
+	<-locked
+	until(t, func() bool { return waitingForLocks(t, pool) == 1 }) // the leader, for both
+	cancel()
+	close(release)
+	calls.Wait()
+	second.Wait()
+	for i, o := range []outcome{first, leader, other} {
+		require.NoError(t, o.err)
+		require.Equal(t, []int64{int64(i) + 1}, positionsOf(o.recorded))
+	}
+}
+
+func lockedWhile(t *testing.T, store *eventstore.Store, pool *pgxpool.Pool, do func()) error {
+	return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := store.Lock(t.Context(), tx)
+		do()
+		return err
+	})
+}
+
+func positionsOf(events []eventstore.Recorded) []int64 {
+	out := []int64{}
+	for _, e := range events {
+		out = append(out, e.Position)
+	}
+	return out
+}
