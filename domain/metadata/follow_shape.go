@@ -174,7 +174,7 @@ func (f *following) refuseOverloads() error {
 			return refuse(domain.NotSupported, "The function %q associated with computed field %q of table %q is being overloaded",
 				name, field.Name, field.Table)
 		}
-		overloaded = append(overloaded, strconv.Quote(name.String()))
+		overloaded = append(overloaded, name.String())
 	}
 	if len(overloaded) > 0 {
 		return refuse(domain.NotSupported, "the following tracked function(s) cannot be overloaded: %s", strings.Join(overloaded, ", "))
@@ -186,7 +186,7 @@ func (f *following) refuseOverloads() error {
 func (f *following) refuseVolatile() error {
 	for name, user := range f.functionUses {
 		now := f.now.Found.Functions[name]
-		if len(now) != 1 || now[0].Volatility != database.Volatile {
+		if len(now) != 1 || now[0].Volatility != database.Volatile || wasVolatile(f.before.Shape.Functions(name)) {
 			continue
 		}
 		switch user := user.(type) {
@@ -200,6 +200,10 @@ func (f *following) refuseVolatile() error {
 		}
 	}
 	return nil
+}
+
+func wasVolatile(overloads []*database.Function) bool {
+	return len(overloads) == 1 && overloads[0].Volatility == database.Volatile
 }
 
 // drop untracks what is gone, and what else needs it.

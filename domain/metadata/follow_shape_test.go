@@ -273,7 +273,7 @@ func TestFunctionsAreFollowed(t *testing.T) {
 	}{
 		"a tracked function that was overloaded": {func(a *alteration) {
 			a.sight.Found.Functions[named("search")] = append(a.sight.Found.Functions[named("search")], second)
-		}, `the following tracked function(s) cannot be overloaded: "search"`},
+		}, `the following tracked function(s) cannot be overloaded: search`},
 		"a computed field's function that was overloaded": {func(a *alteration) {
 			a.sight.Found.Functions[named("shout")] = append(a.sight.Found.Functions[named("shout")], second)
 		}, `The function "shout" associated with computed field "loud" of table "author" is being overloaded`},

@@ -33,7 +33,8 @@ type FunctionConfiguration struct {
 	// SessionArgument is the argument that gets the session variables.
 	SessionArgument string `json:"session_argument,omitzero"`
 	// ExposedAs is "query", "mutation", or empty, which means query. A
-	// VOLATILE function can only be a mutation, and nothing else can.
+	// VOLATILE function is a mutation unless it says otherwise, and nothing
+	// else can be one.
 	ExposedAs string `json:"exposed_as,omitzero"`
 }
 
@@ -100,17 +101,16 @@ func (f Function) faults(shape *database.Function) []string {
 	add(!shape.ReturnsSet, "the function does not return a SETOF")
 	add(shape.ReturnsTable == nil, "the function does not return a SETOF table")
 	mutation := f.Configuration.ExposedAs == exposedAsMutation
-	add(shape.Volatility == database.Volatile && !mutation,
-		`function of type "VOLATILE" is not supported unless it is exposed as a mutation (configuration.exposed_as)`)
 	add(shape.Volatility != database.Volatile && mutation,
-		"the function was requested to be exposed as a mutation, but is not marked VOLATILE")
+		"the function was requested to be exposed as a mutation, but is not marked VOLATILE. "+
+			"Maybe the function was given the wrong volatility when it was defined?")
 	if names := unusableArguments(shape); len(names) > 0 {
 		add(true, "the function arguments "+strings.Join(names, ",")+" are not in compliance with GraphQL spec")
 	}
 	if session := f.Configuration.SessionArgument; session != "" {
 		arg := argumentNamed(shape, session)
-		add(arg == nil, fmt.Sprintf("the session argument %q is not an argument of the function", session))
-		add(arg != nil && !isJSON(arg), fmt.Sprintf("the session argument %q is not of type JSON", session))
+		add(arg == nil, fmt.Sprintf("given session argument %q not the input argument of the function", session))
+		add(arg != nil && !isJSON(arg), fmt.Sprintf("given session argument %q is not of type json", session))
 	}
 	return faults
 }

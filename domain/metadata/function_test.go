@@ -43,11 +43,10 @@ func TestTrackFunctionRefuses(t *testing.T) {
 		"OUT arguments":              {func(f *database.Function) { f.HasOutArguments = true }, `{}`, cannot + `the function has OUT or TABLE arguments; only input arguments are supported`},
 		"one row":                    {func(f *database.Function) { f.ReturnsSet = false }, `{}`, cannot + `the function does not return a SETOF`},
 		"a type that is no table":    {func(f *database.Function) { f.ReturnsTable = nil }, `{}`, cannot + `the function does not return a SETOF table`},
-		"a volatile query":           {func(f *database.Function) { f.Volatility = database.Volatile }, `{}`, cannot + `function of type "VOLATILE" is not supported unless it is exposed as a mutation (configuration.exposed_as)`},
-		"a stable mutation":          {func(*database.Function) {}, `{"exposed_as":"mutation"}`, cannot + `the function was requested to be exposed as a mutation, but is not marked VOLATILE`},
+		"a stable mutation":          {func(*database.Function) {}, `{"exposed_as":"mutation"}`, cannot + `the function was requested to be exposed as a mutation, but is not marked VOLATILE. Maybe the function was given the wrong volatility when it was defined?`},
 		"an argument GraphQL cannot": {func(f *database.Function) { f.Arguments[0].Name = "a b" }, `{}`, cannot + `the function arguments a b are not in compliance with GraphQL spec`},
-		"no such session argument":   {func(*database.Function) {}, `{"session_argument":"who"}`, cannot + `the session argument "who" is not an argument of the function`},
-		"a session argument of text": {func(*database.Function) {}, `{"session_argument":"search"}`, cannot + `the session argument "search" is not of type JSON`},
+		"no such session argument":   {func(*database.Function) {}, `{"session_argument":"who"}`, cannot + `given session argument "who" not the input argument of the function`},
+		"a session argument of text": {func(*database.Function) {}, `{"session_argument":"search"}`, cannot + `given session argument "search" is not of type json`},
 		"rows of an untracked table": {func(f *database.Function) {
 			f.ReturnsTable = new(domain.QualifiedName)
 			*f.ReturnsTable = named("article")
