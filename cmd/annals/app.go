@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +37,7 @@ type App struct {
 	store   *eventstore.Store
 	live    *catalog.Live
 	handler *command.Handler
+	who     *auth.Chain
 	api     *api.API
 }
 
@@ -94,8 +94,12 @@ func (a *App) newAPI() (*api.API, error) {
 	if err != nil {
 		return nil, err
 	}
-	who, err := auth.New(authOf(a.cfg))
+	access, err := authOf(a.cfg)
 	if err != nil {
+		return nil, err
+	}
+	access.Log = a.log
+	if a.who, err = auth.New(access); err != nil {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
@@ -110,13 +114,15 @@ func (a *App) newAPI() (*api.API, error) {
 		HideInternal:   !bool(a.cfg.AdminInternal),
 		Report: api.Report{
 			AdminSecretSet:   a.cfg.secret() != "",
+			AuthHookSet:      access.Webhook != nil,
+			JWT:              jwtReport(access.JWT),
 			AllowListEnabled: bool(a.cfg.EnableAllowlist),
 			LiveQueries: api.LiveQueriesReport{
 				BatchSize:    a.cfg.BatchSize,
 				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
 			},
 		},
-	}, api.Deps{Auth: who, Commands: a.handler, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
+	}, api.Deps{Auth: a.who, Commands: a.handler, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
 }
 
 func corsOf(cfg Serve) (api.CORS, error) {
@@ -128,14 +134,6 @@ func corsOf(cfg Serve) (api.CORS, error) {
 		return cors, fmt.Errorf("--cors-domain: %w", err)
 	}
 	return cors, nil
-}
-
-func authOf(cfg Serve) auth.Config {
-	c := auth.Config{UnauthorizedRole: cfg.UnauthorizedRole, HeaderPrefix: cfg.HeaderPrefix}
-	if secret := cfg.secret(); secret != "" {
-		c.Secrets = []auth.Secret{{Name: cmp.Or(cfg.credential, "admin-secret"), Value: secret}}
-	}
-	return c
 }
 
 // environment is the process's, for what definitions may refer to.
@@ -208,6 +206,7 @@ func (a *App) Run(ctx context.Context, listener net.Listener) error {
 		return nil
 	})
 	group.Go(func() error { a.api.Watch(ctx); return nil })
+	group.Go(func() error { a.who.Run(ctx); return nil })
 	group.Go(func() error { return a.follower().Run(ctx) })
 	return group.Wait()
 }

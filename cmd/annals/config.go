@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 
+	"annals/handlers/api/auth"
 	"annals/migrations/localpg"
 )
 
@@ -68,7 +68,10 @@ type Serve struct {
 
 	AdminSecret      string `env:"SERVICE_GRAPHQL_ADMIN_SECRET,HASURA_GRAPHQL_ADMIN_SECRET" help:"Secret that a request must carry to be the admin. Without one, everybody is." placeholder:"TEXT" group:"Access"`
 	AccessKey        string `env:"SERVICE_GRAPHQL_ACCESS_KEY,HASURA_GRAPHQL_ACCESS_KEY" help:"Old name of --admin-secret." placeholder:"TEXT" group:"Access"`
-	UnauthorizedRole string `env:"SERVICE_GRAPHQL_UNAUTHORIZED_ROLE,HASURA_GRAPHQL_UNAUTHORIZED_ROLE" help:"Role of requests without a secret; needs --admin-secret." placeholder:"ROLE" group:"Access"`
+	JWTSecret        string `name:"jwt-secret" env:"SERVICE_GRAPHQL_JWT_SECRET,HASURA_GRAPHQL_JWT_SECRET" help:"How tokens (JWT) are verified, and where in them the session is: an object with type and key, or with jwk_url; needs --admin-secret." placeholder:"JSON" group:"Access"`
+	AuthHook         string `env:"SERVICE_GRAPHQL_AUTH_HOOK,HASURA_GRAPHQL_AUTH_HOOK" help:"URL of a service that says who a request without a secret comes from; needs --admin-secret." placeholder:"URL" group:"Access"`
+	AuthHookMode     string `env:"SERVICE_GRAPHQL_AUTH_HOOK_MODE,HASURA_GRAPHQL_AUTH_HOOK_MODE,SERVICE_GRAPHQL_AUTH_HOOK_TYPE,HASURA_GRAPHQL_AUTH_HOOK_TYPE" help:"How --auth-hook is asked: with the request's headers, or with a body that lists them." enum:"GET,POST" default:"GET" group:"Access"`
+	UnauthorizedRole string `env:"SERVICE_GRAPHQL_UNAUTHORIZED_ROLE,HASURA_GRAPHQL_UNAUTHORIZED_ROLE" help:"Role of requests without a secret or a token; needs --admin-secret." placeholder:"ROLE" group:"Access"`
 	HeaderPrefix     string `env:"SERVICE_GRAPHQL_HEADER_PREFIX,HASURA_GRAPHQL_HEADER_PREFIX" help:"Spelling of our headers in what the service sends, such as messages. Both are always understood." enum:"x-service-,x-hasura-" default:"x-service-" group:"Access"`
 	DevMode          toggle `env:"SERVICE_GRAPHQL_DEV_MODE,HASURA_GRAPHQL_DEV_MODE" help:"Show internal details of errors to every role." default:"false" group:"Access"`
 	AdminInternal    toggle `name:"admin-internal-errors" env:"SERVICE_GRAPHQL_ADMIN_INTERNAL_ERRORS,HASURA_GRAPHQL_ADMIN_INTERNAL_ERRORS" help:"Show internal details of errors to the admin." default:"true" group:"Access"`
@@ -109,7 +112,12 @@ func (s *Serve) Validate() error {
 	if s.UnauthorizedRole != "" && s.secret() == "" {
 		return fmt.Errorf("--unauthorized-role needs --admin-secret: without a secret, every request is the admin's")
 	}
-	return refuseUnsupported(os.LookupEnv)
+	access, err := authOf(*s)
+	if err != nil {
+		return err
+	}
+	_, err = auth.New(access)
+	return err
 }
 
 func (s *Serve) validateNumbers() error {
@@ -135,24 +143,12 @@ func (s *Serve) validateNumbers() error {
 // variablePrefixes are the two spellings of environment variables.
 var variablePrefixes = []string{"SERVICE_GRAPHQL_", "HASURA_GRAPHQL_"}
 
-// unsupported are settings of engines of this kind that would change who gets
-// in. To start without them would be to leave a door open, so a start that
-// asks for them fails.
-var unsupported = []string{"JWT_SECRET", "AUTH_HOOK"}
-
 // withoutEffect are settings of v1.3 that may be set, and that nothing here
 // looks at.
 var withoutEffect = []string{
 	"PG_STRIPES", "USE_PREPARED_STATEMENTS", "TX_ISOLATION", "QUERY_PLAN_CACHE_SIZE", "ENABLE_CONSOLE", "CONSOLE_ASSETS_DIR",
 	"ENABLE_TELEMETRY", "WS_READ_COOKIE", "EVENTS_HTTP_POOL_SIZE", "EVENTS_FETCH_INTERVAL", "LOG_HEADERS_FROM_ENV",
-	"CONNECTION_COMPRESSION", "WEBSOCKET_KEEPALIVE", "AUTH_HOOK_MODE", "AUTH_HOOK_TYPE",
-}
-
-func refuseUnsupported(lookup func(string) (string, bool)) error {
-	if found := variablesSet(unsupported, lookup); len(found) > 0 {
-		return fmt.Errorf("%s is set, but this version authenticates by admin secret only: unset it to start", found[0])
-	}
-	return nil
+	"CONNECTION_COMPRESSION", "WEBSOCKET_KEEPALIVE",
 }
 
 // variablesSet returns those of some variables that have a value, by either

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
+	"time"
 
 	"annals/domain"
 )
@@ -17,6 +19,9 @@ type Caller struct {
 	Credential string
 	// BackendOnly asks for the permissions that are kept for backends.
 	BackendOnly bool
+	// Expires is when what the caller showed stops to count: a connection that
+	// was opened with it is closed then. Zero: never.
+	Expires time.Time
 }
 
 // Admin reports whether the caller may do everything.
@@ -42,32 +47,114 @@ type Config struct {
 	// Secrets are the admin secrets; each of them opens. None: the service is
 	// open.
 	Secrets []Secret
-	// UnauthorizedRole is the role of callers without a secret. Empty: they
-	// are denied.
+	// UnauthorizedRole is the role of callers without a secret, and without a
+	// token where JWT is set. Empty: they are denied.
 	UnauthorizedRole string
+	// JWT lets in who shows a signed token. Nil: tokens are not looked at.
+	JWT *JWTConfig
+	// Webhook asks a service of the operator's who a caller without a secret
+	// is. Nil: nobody is asked.
+	Webhook *WebhookConfig
 	// HeaderPrefix is the spelling of our headers in messages. Empty:
 	// [domain.OwnPrefix].
 	HeaderPrefix string
+
+	// Client makes the calls to the webhook and to the source of the keys; no
+	// redirect is followed, whatever it says. Nil: [NewClient].
+	Client *http.Client
+	// Now is the time that tokens are held against. Nil: [time.Now].
+	Now func() time.Time
+	// Log takes what an operator should know: why a call failed. Nil: nothing
+	// is told.
+	Log *slog.Logger
 }
 
 // Secret is an admin secret and the name it has in the history.
 type Secret struct{ Name, Value string }
 
-// New returns the authenticator that the settings ask for, or an error that
-// says which settings do not fit together.
-func New(c Config) (Authenticator, error) {
-	prefix := cmp.Or(c.HeaderPrefix, domain.OwnPrefix)
+// Chain is the ways of telling who asks, in the order in which they are tried.
+type Chain struct {
+	Authenticator
+	source *keySource // nil: nothing is fetched
+}
+
+// Run keeps fresh what the chain fetches, until the context ends. Where it
+// fetches nothing, it returns at once.
+func (c *Chain) Run(ctx context.Context) {
+	if c.source != nil {
+		c.source.run(ctx)
+	}
+}
+
+// New returns the chain that the settings ask for, or an error that says which
+// settings do not fit together. It calls nobody: a source of keys that is down
+// does not stop a start.
+func New(c Config) (*Chain, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
 	if len(c.Secrets) == 0 {
-		if c.UnauthorizedRole != "" {
-			return nil, errors.New("an unauthorized role needs an admin secret: without one every caller is admin")
-		}
-		return open{prefix}, nil
+		return &Chain{Authenticator: open{c.HeaderPrefix}}, nil
 	}
-	next := Authenticator(nobody{prefix})
-	if c.UnauthorizedRole != "" {
-		next = anonymous{c.UnauthorizedRole}
+	chain := &Chain{}
+	first, err := newSecrets(c.Secrets, c.HeaderPrefix, chain.withoutSecret(c))
+	if err != nil {
+		return nil, err
 	}
-	return newSecrets(c.Secrets, prefix, next)
+	chain.Authenticator = first
+	return chain, nil
+}
+
+func (c Config) withDefaults() Config {
+	c.HeaderPrefix = cmp.Or(c.HeaderPrefix, domain.OwnPrefix)
+	if c.Client == nil {
+		c.Client = NewClient()
+	}
+	c.Client = staying(c.Client)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// validate holds the settings against each other.
+func (c Config) validate() error {
+	secret := len(c.Secrets) > 0
+	switch {
+	case c.JWT != nil && c.Webhook != nil:
+		return errors.New("an authentication webhook and JWT exclude each other: set one of them")
+	case c.JWT != nil && !secret:
+		return errors.New("JWT needs an admin secret: without one every caller is admin")
+	case c.Webhook != nil && !secret:
+		return errors.New("an authentication webhook needs an admin secret: without one every caller is admin")
+	case c.UnauthorizedRole != "" && !secret:
+		return errors.New("an unauthorized role needs an admin secret: without one every caller is admin")
+	case c.UnauthorizedRole != "" && c.Webhook != nil:
+		return errors.New("an unauthorized role and an authentication webhook exclude each other: the webhook decides who callers without a secret are")
+	}
+	if c.Webhook != nil {
+		return c.Webhook.validate()
+	}
+	return nil
+}
+
+// withoutSecret is the link for callers that show no secret.
+func (chain *Chain) withoutSecret(c Config) Authenticator {
+	switch {
+	case c.Webhook != nil:
+		return newHook(*c.Webhook, c)
+	case c.JWT != nil:
+		link := newBearer(c)
+		chain.source, _ = link.keys.(*keySource)
+		return link
+	case c.UnauthorizedRole != "":
+		return anonymous{c.UnauthorizedRole}
+	}
+	return nobody{c.HeaderPrefix}
 }
 
 // open believes everybody.
