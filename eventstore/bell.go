@@ -5,11 +5,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// channel is where annals.append_events says that there is something to read.
-const channel = "annals_events"
+const (
+	// channel is where an append says that there is something to read.
+	channel = "annals_events"
+	// hangUpLimit is how long to be polite to a server that is not heard again.
+	hangUpLimit = 2 * time.Second
+)
 
 // A bell tells the followers of a Store that events were appended, by whichever
 // node. It holds a connection of its own for as long as anyone listens; the
@@ -75,12 +80,18 @@ func (b *bell) hear(ctx context.Context) {
 	// Taken out of the pool for good: it was made like the others of the pool
 	// and does not count as one of them.
 	conn := pooled.Hijack()
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer hangUp(conn)
 	_, err = conn.Exec(ctx, "listen "+channel)
 	for err == nil {
 		b.ring() // the first time, for what was appended before
 		_, err = conn.WaitForNotification(ctx)
 	}
+}
+
+func hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), hangUpLimit)
+	defer cancel()
+	_ = conn.Close(ctx) // it is of no more use either way
 }
 
 func (b *bell) ring() {

@@ -21,7 +21,7 @@ const (
 type Filter struct {
 	Object *Object
 	Type   string
-	Actor  string // the actor's member role, credential or request_id
+	Actor  string // the actor's member role, credential or request_id; not indexed, so a rare one takes a walk
 
 	Since, Until  time.Time // recorded at Since or later, before Until
 	Before, After int64     // positions, both exclusive; Before the last one seen asks for the next page

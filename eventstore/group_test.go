@@ -22,23 +22,30 @@ type outcome struct {
 }
 
 // crowd lets one append wait for the head and calls come after it, in their
-// order; then the head is free. It returns their outcomes, the first append's
-// being the first.
-func crowd(t *testing.T, store *eventstore.Store, pool *pgxpool.Pool, calls ...func() outcome) []outcome {
+// order; then the head is free. Their outcomes, the first append's being the
+// first, are there once they have all returned.
+func crowd(t *testing.T, store *eventstore.Store, pool *pgxpool.Pool, calls ...func() outcome) (outcomes func() []outcome) {
 	t.Helper()
-	outcomes := make([]outcome, len(calls)+1)
+	results := make([]outcome, len(calls)+1)
 	var wg sync.WaitGroup
-	err := lockedWhile(t, store, pool, func() {
-		wg.Go(func() { outcomes[0] = appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("first"))() })
+	lockedWhile(t, store, pool, func() {
+		wg.Go(func() { results[0] = appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("first"))() })
 		until(t, func() bool { return waitingForLocks(t, pool) == 1 })
 		for i, call := range calls {
-			wg.Go(func() { outcomes[i+1] = call() })
+			wg.Go(func() { results[i+1] = call() })
 			until(t, func() bool { return eventstore.Waiting(store) == i+1 })
 		}
 	})
-	wg.Wait()
-	require.NoError(t, err)
-	return outcomes
+	return func() []outcome { wg.Wait(); return results }
+}
+
+func lockedWhile(t *testing.T, store *eventstore.Store, pool *pgxpool.Pool, do func()) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := store.Lock(t.Context(), tx)
+		do()
+		return err
+	}))
 }
 
 func appending(ctx context.Context, store *eventstore.Store, expected eventstore.Expected, events ...eventstore.Event) func() outcome {
@@ -71,7 +78,7 @@ func TestCallersThatComeDuringACommitShareTheNextOne(t *testing.T) {
 		appending(t.Context(), store, any, storetest.NewEvents(3)...),
 		appending(t.Context(), store, any, storetest.NewEvent("a")),
 		appending(t.Context(), store, any, storetest.NewEvents(2)...),
-	)
+	)()
 	for i, want := range [][]int64{{1}, {2, 3, 4}, {5}, {6, 7}} {
 		require.NoError(t, outcomes[i].err)
 		require.Equal(t, want, positionsOf(outcomes[i].recorded))
@@ -90,7 +97,7 @@ func TestACommitIsNotSharedBeyondItsLimits(t *testing.T) {
 		appending(t.Context(), store, eventstore.Any(), large),
 		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("small")),
 		appending(t.Context(), store, eventstore.Any(), again),
-	)
+	)()
 	for i, o := range outcomes {
 		require.NoError(t, o.err)
 		require.Equal(t, []int64{int64(i) + 1}, positionsOf(o.recorded))
@@ -105,7 +112,7 @@ func TestAConflictInASharedCommitIsOnlyItsCallers(t *testing.T) {
 		appending(t.Context(), store, eventstore.At(1), storetest.NewEvents(2)...),
 		appending(t.Context(), store, eventstore.At(1), storetest.NewEvent("too late as well")),
 		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("anywhere")),
-	)
+	)()
 	require.ErrorIs(t, outcomes[1].err, eventstore.VersionConflict{Expected: 0, Actual: 1})
 	require.Equal(t, []int64{2, 3}, positionsOf(outcomes[2].recorded))
 	require.ErrorIs(t, outcomes[3].err, eventstore.VersionConflict{Expected: 1, Actual: 3})
@@ -122,7 +129,7 @@ func TestAnEventTheDatabaseRefusesFailsOnlyItsCaller(t *testing.T) {
 		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("good")),
 		appending(t.Context(), store, eventstore.Any(), malformed),
 		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("good as well")),
-	)
+	)()
 	require.Equal(t, []int64{2}, positionsOf(outcomes[1].recorded))
 	require.Error(t, outcomes[2].err)
 	require.Equal(t, []int64{3}, positionsOf(outcomes[3].recorded))
@@ -132,58 +139,43 @@ func TestAnEventTheDatabaseRefusesFailsOnlyItsCaller(t *testing.T) {
 func TestACallerWhoStopsWaitingHasWrittenNothing(t *testing.T) {
 	store, pool := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	outcomes := crowd(t, store, pool, func() outcome {
-		done := make(chan outcome, 1)
-		go func() { done <- appending(ctx, store, eventstore.Any(), storetest.NewEvent("impatient"))() }()
+	var first, impatient outcome
+	var wg sync.WaitGroup
+	lockedWhile(t, store, pool, func() {
+		wg.Go(func() { first = appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("first"))() })
+		until(t, func() bool { return waitingForLocks(t, pool) == 1 })
+		wg.Go(func() { impatient = appending(ctx, store, eventstore.Any(), storetest.NewEvent("impatient"))() })
 		until(t, func() bool { return eventstore.Waiting(store) == 1 })
 		cancel()
-		o := <-done
-		// So that the crowd finds the call that it waits for.
-		return outcome{appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("patient"))().recorded, o.err}
+		until(t, func() bool { return eventstore.Waiting(store) == 0 })
 	})
-	require.ErrorIs(t, outcomes[1].err, context.Canceled)
-	require.Equal(t, []int64{2}, positionsOf(outcomes[1].recorded))
-	require.EqualValues(t, 2, storetest.Verified(t, store).Position)
+	wg.Wait()
+	require.NoError(t, first.err)
+	require.ErrorIs(t, impatient.err, context.Canceled)
+	require.Empty(t, impatient.recorded)
+	require.EqualValues(t, 1, storetest.Verified(t, store).Position)
 }
 
 func TestALeaderWhoseCallerIsGoneStillCommitsForTheOthers(t *testing.T) {
 	store, pool := open(t)
-	any := eventstore.Any()
 	ctx, cancel := context.WithCancel(t.Context())
-	var first, leader, other outcome
-	var calls, second sync.WaitGroup
-	locked, release := make(chan struct{}), make(chan struct{})
-	require.NoError(t, lockedWhile(t, store, pool, func() {
-		calls.Go(func() { first = appending(t.Context(), store, any, storetest.NewEvent("first"))() })
-		until(t, func() bool { return waitingForLocks(t, pool) == 1 })
-		// The next to have the head after the first append.
-		second.Go(func() {
-			lockedWhile(t, store, pool, func() { close(locked); <-release })
-		})
-		until(t, func() bool { return waitingForLocks(t, pool) == 2 })
-		calls.Go(func() { leader = appending(ctx, store, any, storetest.NewEvent("leader"))() })
-		until(t, func() bool { return eventstore.Waiting(store) == 1 })
-		calls.Go(func() { other = appending(t.Context(), store, any, storetest.NewEvent("other"))() })
-		until(t, func() bool { return eventstore.Waiting(store) == 2 })
-	}))
-	<-locked
-	until(t, func() bool { return waitingForLocks(t, pool) == 1 }) // the leader, for both
+	leader := storetest.NewEvent("leader")
+	// Somebody holds the leader's id, so that the commit can be found half done.
+	holder, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = holder.Exec(t.Context(), `insert into annals.events values (999, $1, '', '{}', '{}', '{}', null, null, null, 1, now(), '', '')`, leader.ID)
+	require.NoError(t, err)
+	outcomes := crowd(t, store, pool,
+		appending(ctx, store, eventstore.Any(), leader),
+		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("other")),
+	)
+	until(t, func() bool { return eventstore.Waiting(store) == 0 && waitingForLocks(t, pool) == 1 })
 	cancel()
-	close(release)
-	calls.Wait()
-	second.Wait()
-	for i, o := range []outcome{first, leader, other} {
+	require.NoError(t, holder.Rollback(t.Context()))
+	for i, o := range outcomes() {
 		require.NoError(t, o.err)
 		require.Equal(t, []int64{int64(i) + 1}, positionsOf(o.recorded))
 	}
-}
-
-func lockedWhile(t *testing.T, store *eventstore.Store, pool *pgxpool.Pool, do func()) error {
-	return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		_, err := store.Lock(t.Context(), tx)
-		do()
-		return err
-	})
 }
 
 func positionsOf(events []eventstore.Recorded) []int64 {

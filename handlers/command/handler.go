@@ -148,6 +148,10 @@ func (h *Handler) present(err error) error {
 			"the metadata is at version %d, not at %d as expected: look at what changed since (GET /v1/audit/events?after=%d), then try again",
 			conflict.Actual, conflict.Expected, conflict.Expected)
 	}
+	var invalid eventstore.InvalidEvent
+	if errors.As(err, &invalid) {
+		return domain.Refuse(domain.NotSupported, "the operation cannot be recorded: %s", invalid.Reason)
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == lockNotAvailable {
 		return domain.RefuseAt("$", domain.Timeout,

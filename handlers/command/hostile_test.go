@@ -63,3 +63,11 @@ func TestALargeOperationIsRecordedWhole(t *testing.T) {
 	require.Contains(t, s.export(), query[:100])
 	require.Greater(t, len(s.export()), 10<<20)
 }
+
+func TestANameTooLongForTheIndexOfTheHistoryIsRefused(t *testing.T) {
+	s := newService(t)
+	refusal := s.refused(`{"type":"create_query_collection","args":{"name":"` + strings.Repeat("n", 3000) + `","definition":{"queries":[]}}}`)
+	require.Equal(t, domain.NotSupported, refusal.Code)
+	require.Contains(t, refusal.Message, "2500")
+	require.Zero(t, s.events())
+}
