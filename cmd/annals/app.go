@@ -23,6 +23,7 @@ import (
 	"annals/handlers/api"
 	"annals/handlers/api/auth"
 	"annals/handlers/command"
+	"annals/handlers/execution"
 	"annals/handlers/workers/follow"
 	"annals/projections/catalog"
 )
@@ -30,15 +31,16 @@ import (
 // App is the service on one node: its parts joined. It serves once Run is
 // called, on any number of listeners.
 type App struct {
-	cfg     Serve
-	lines   api.Log
-	log     *slog.Logger
-	db      *openDatabase
-	store   *eventstore.Store
-	live    *catalog.Live
-	handler *command.Handler
-	who     *auth.Chain
-	api     *api.API
+	cfg        Serve
+	lines      api.Log
+	log        *slog.Logger
+	db         *openDatabase
+	store      *eventstore.Store
+	live       *catalog.Live
+	handler    *command.Handler
+	operations *execution.Executor
+	who        *auth.Chain
+	api        *api.API
 }
 
 // NewApp connects to the database, migrates it, and reads the catalog.
@@ -72,6 +74,10 @@ func (a *App) join(ctx context.Context) error {
 	a.live = catalog.NewLive(version)
 	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live},
 		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
+	if err := a.db.openRows(ctx, a.cfg); err != nil {
+		return err
+	}
+	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, a.cfg.execution())
 	a.api, err = a.newAPI()
 	return err
 }
@@ -122,7 +128,7 @@ func (a *App) newAPI() (*api.API, error) {
 				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
 			},
 		},
-	}, api.Deps{Auth: a.who, Commands: a.handler, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
+	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
 }
 
 func corsOf(cfg Serve) (api.CORS, error) {

@@ -5,8 +5,14 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
+	"strings"
 
+	"github.com/jackc/pgx/v5"
+
+	"annals/domain/engine/plan"
+	"annals/domain/engine/translate"
 	"annals/handlers/api/auth"
+	"annals/handlers/execution"
 	"annals/migrations/localpg"
 )
 
@@ -23,7 +29,7 @@ type Database struct {
 	PostgresBin string `env:"SERVICE_GRAPHQL_POSTGRES_BIN,HASURA_GRAPHQL_POSTGRES_BIN" help:"Folder of the PostgreSQL server programs for annals' own PostgreSQL. Default: they are looked for." placeholder:"DIR"`
 
 	Retries      int      `env:"SERVICE_GRAPHQL_NO_OF_RETRIES,HASURA_GRAPHQL_NO_OF_RETRIES" help:"How often to try again to connect at the start, one second apart." default:"1"`
-	Connections  int32    `short:"c" env:"SERVICE_GRAPHQL_PG_CONNECTIONS,HASURA_GRAPHQL_PG_CONNECTIONS" help:"Most connections to the database at once." default:"50"`
+	Connections  int32    `short:"c" env:"SERVICE_GRAPHQL_PG_CONNECTIONS,HASURA_GRAPHQL_PG_CONNECTIONS" help:"Most connections to the database at once; a quarter of them is kept for the metadata." default:"50"`
 	IdleTimeout  duration `name:"timeout" env:"SERVICE_GRAPHQL_PG_TIMEOUT,HASURA_GRAPHQL_PG_TIMEOUT" help:"How long a connection that nobody uses is kept." default:"180s"`
 	ConnLifetime duration `env:"SERVICE_GRAPHQL_PG_CONN_LIFETIME,HASURA_GRAPHQL_PG_CONN_LIFETIME" help:"Longest life of a connection, such as 10m. 0 means no limit." default:"0"`
 }
@@ -87,6 +93,12 @@ type Serve struct {
 	BatchSize       int    `name:"live-queries-multiplexed-batch-size" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE" help:"Subscribers that share one look." default:"100" group:"GraphQL"`
 	Stringify       toggle `name:"stringify-numeric-types" env:"SERVICE_GRAPHQL_STRINGIFY_NUMERIC_TYPES,HASURA_GRAPHQL_STRINGIFY_NUMERIC_TYPES" help:"Send bigint, numeric and double precision as strings." default:"false" group:"GraphQL"`
 
+	StatementTimeout duration `env:"SERVICE_GRAPHQL_STATEMENT_TIMEOUT,HASURA_GRAPHQL_STATEMENT_TIMEOUT" help:"Longest time one statement of an operation may take. 0 means no limit." default:"60s" group:"GraphQL"`
+	Isolation        string   `name:"tx-iso" short:"i" env:"SERVICE_GRAPHQL_TX_ISOLATION,HASURA_GRAPHQL_TX_ISOLATION" help:"Isolation of mutations." enum:"read-committed,repeatable-read,serializable" default:"read-committed" group:"GraphQL"`
+	PlanCacheSize    int      `name:"query-plan-cache-size" env:"SERVICE_GRAPHQL_QUERY_PLAN_CACHE_SIZE,HASURA_GRAPHQL_QUERY_PLAN_CACHE_SIZE" help:"Plans of operations that are kept for when the same text comes again. 0 keeps none." default:"4000" group:"GraphQL"`
+	MaxDepth         int      `name:"max-query-depth" env:"SERVICE_GRAPHQL_MAX_QUERY_DEPTH,HASURA_GRAPHQL_MAX_QUERY_DEPTH" help:"How deep the selections of an operation may nest." default:"64" group:"GraphQL"`
+	MaxNodes         int      `name:"max-query-nodes" env:"SERVICE_GRAPHQL_MAX_QUERY_NODES,HASURA_GRAPHQL_MAX_QUERY_NODES" help:"How many fields and values an operation may have, its fragments spread out." default:"10000" group:"GraphQL"`
+
 	LogLevel string       `env:"SERVICE_GRAPHQL_LOG_LEVEL,HASURA_GRAPHQL_LOG_LEVEL" help:"Least level of log lines." enum:"debug,info,warn,error" default:"info" group:"Logs"`
 	LogTypes logTypeNames `name:"enabled-log-types" env:"SERVICE_GRAPHQL_ENABLED_LOG_TYPES,HASURA_GRAPHQL_ENABLED_LOG_TYPES" help:"Kinds of log lines, separated by commas: ${logtypes}." default:"startup,http-log,webhook-log,websocket-log" placeholder:"LIST" group:"Logs"`
 
@@ -130,6 +142,8 @@ func (s *Serve) validateNumbers() error {
 	}{
 		{"--connections", int64(s.Connections)},
 		{"--snapshot-every", s.SnapshotEvery},
+		{"--max-query-depth", int64(s.MaxDepth)},
+		{"--max-query-nodes", int64(s.MaxNodes)},
 		{"--live-queries-multiplexed-batch-size", int64(s.BatchSize)},
 		{"--live-queries-multiplexed-refetch-interval", int64(s.RefetchInterval)},
 	} {
@@ -146,7 +160,7 @@ var variablePrefixes = []string{"SERVICE_GRAPHQL_", "HASURA_GRAPHQL_"}
 // withoutEffect are settings of v1.3 that may be set, and that nothing here
 // looks at.
 var withoutEffect = []string{
-	"PG_STRIPES", "USE_PREPARED_STATEMENTS", "TX_ISOLATION", "QUERY_PLAN_CACHE_SIZE", "ENABLE_CONSOLE", "CONSOLE_ASSETS_DIR",
+	"PG_STRIPES", "USE_PREPARED_STATEMENTS", "ENABLE_CONSOLE", "CONSOLE_ASSETS_DIR",
 	"ENABLE_TELEMETRY", "WS_READ_COOKIE", "EVENTS_HTTP_POOL_SIZE", "EVENTS_FETCH_INTERVAL", "LOG_HEADERS_FROM_ENV",
 	"CONNECTION_COMPRESSION", "WEBSOCKET_KEEPALIVE",
 }
@@ -163,6 +177,20 @@ func variablesSet(names []string, lookup func(string) (string, bool)) []string {
 		}
 	}
 	return found
+}
+
+// execution is how operations are run.
+func (s *Serve) execution() execution.Config {
+	c := execution.Config{
+		Options:   translate.Options{Stringify: bool(s.Stringify)},
+		Isolation: pgx.TxIsoLevel(strings.ReplaceAll(s.Isolation, "-", " ")),
+		KeptPlans: s.PlanCacheSize,
+		Limits:    plan.Limits{MaxDepth: s.MaxDepth, MaxNodes: s.MaxNodes},
+	}
+	if s.PlanCacheSize == 0 {
+		c.KeptPlans = -1
+	}
+	return c
 }
 
 // secret is the admin secret, by either of its names.

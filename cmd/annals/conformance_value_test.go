@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -326,12 +327,16 @@ func oneSpelling(s string) string {
 	).Replace(s)
 }
 
-// oneNumber writes 1, 1.0 and 1e0 alike.
+// oneNumber writes 1, 1.0 and 1e0 alike. Fractions are told apart as far as a
+// double can hold them: the cases were written down from doubles.
 func oneNumber(n number) string {
 	exact, ok := new(big.Rat).SetString(string(n))
 	if !ok {
 		return string(n)
 	}
-	digits, _ := exact.FloatPrec()
-	return exact.FloatString(digits)
+	if exact.IsInt() {
+		return exact.Num().String()
+	}
+	double, _ := exact.Float64()
+	return strconv.FormatFloat(double, 'g', -1, 64)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"annals/handlers/execution"
 	"annals/migrations"
 	"annals/migrations/localpg"
 )
@@ -18,7 +19,9 @@ import (
 // openDatabase is the database in use: the one that was named, or one that
 // this program started.
 type openDatabase struct {
+	// pool is for the metadata, rows for GraphQL: neither waits for the other.
 	pool *pgxpool.Pool
+	rows *pgxpool.Pool
 	own  *localpg.Server // nil when a database was named
 
 	probing sync.Mutex
@@ -65,7 +68,7 @@ func connect(ctx context.Context, cfg Database, url string) (*pgxpool.Pool, erro
 	if err != nil {
 		return nil, fmt.Errorf("--database-url: %w", err)
 	}
-	pc.MaxConns = cfg.Connections
+	pc.MaxConns = cfg.metadataConnections()
 	if cfg.ConnLifetime > 0 {
 		pc.MaxConnLifetime = time.Duration(cfg.ConnLifetime)
 	}
@@ -84,6 +87,21 @@ func connect(ctx context.Context, cfg Database, url string) (*pgxpool.Pool, erro
 	}
 	return pool, nil
 }
+
+// openRows opens the connections that GraphQL operations run on.
+func (d *openDatabase) openRows(ctx context.Context, cfg Serve) (err error) {
+	pc := d.pool.Config()
+	pc.MaxConns = max(1, cfg.Connections-pc.MaxConns)
+	execution.Connections(pc, time.Duration(cfg.StatementTimeout))
+	if d.rows, err = pgxpool.NewWithConfig(ctx, pc); err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	return nil
+}
+
+// metadataConnections is how many of the connections are kept for the
+// metadata, so that busy operations never keep a change from being made.
+func (d Database) metadataConnections() int32 { return max(4, d.Connections/4) }
 
 // reach tries until the database answers, at most retries times more than once.
 func reach(ctx context.Context, pool *pgxpool.Pool, retries int) error {
@@ -157,6 +175,9 @@ func (d *openDatabase) close() error {
 	defer d.probing.Unlock()
 	if d.probe != nil {
 		_ = d.probe.Close(ctx) // nothing is in flight on it
+	}
+	if d.rows != nil {
+		d.rows.Close()
 	}
 	if d.pool != nil {
 		d.pool.Close()

@@ -235,3 +235,17 @@ func (e expressionWalk[C]) comparisons(n wire.Node, t *database.Table, c *databa
 	}
 	return all
 }
+
+// AllowedCollections yields the query collections that the allow-list names, by
+// name, each with its entry: as long as that is the same, so is the collection.
+func (w World) AllowedCollections() iter.Seq2[*Entry, QueryCollection] {
+	return func(yield func(*Entry, QueryCollection) bool) {
+		for allowed := range standingObjects[AllowedCollection](w, w.Catalog.OfKind(KindAllowedCollection)) {
+			key := queryCollectionKey(allowed.Collection)
+			q, ok := standingObject[QueryCollection](w, key)
+			if ok && !yield(w.Catalog.Get(key), q) {
+				return
+			}
+		}
+	}
+}

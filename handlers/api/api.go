@@ -16,8 +16,12 @@ import (
 type Deps struct {
 	Auth     auth.Authenticator
 	Commands Commands
-	History  History
-	State    State
+	// Operations answers GraphQL; nil leaves its endpoints out.
+	Operations Operations
+	// Explainer explains what Operations answers; nil leaves its endpoints out.
+	Explainer Explainer
+	History   History
+	State     State
 	// Registry gets the API's metrics, and is what /metrics shows.
 	Registry *prometheus.Registry
 	// Log takes the lines of the log.
@@ -27,13 +31,15 @@ type Deps struct {
 // API answers HTTP requests. Make one with [New], and have [API.Watch] run
 // beside it.
 type API struct {
-	cfg      Config
-	auth     auth.Authenticator
-	commands Commands
-	history  History
-	state    State
-	registry *prometheus.Registry
-	log      Log
+	cfg        Config
+	auth       auth.Authenticator
+	commands   Commands
+	operations Operations
+	explainer  Explainer
+	history    History
+	state      State
+	registry   *prometheus.Registry
+	log        Log
 
 	handler http.Handler
 	meters  meters
@@ -45,7 +51,8 @@ type API struct {
 // serves one API.
 func New(cfg Config, deps Deps) *API {
 	a := &API{
-		cfg: cfg.withDefaults(), auth: deps.Auth, commands: deps.Commands, history: deps.History,
+		cfg: cfg.withDefaults(), auth: deps.Auth, commands: deps.Commands,
+		operations: deps.Operations, explainer: deps.Explainer, history: deps.History,
 		state: deps.State, registry: deps.Registry, log: deps.Log, meters: newMeters(deps.Registry),
 	}
 	a.health.Store(&health{err: errNotLookedYet})
@@ -74,6 +81,14 @@ func (a *API) routes() http.Handler {
 		r.Get("/v1/audit/events/{position}", a.admin(a.auditEvent))
 		r.Get("/v1/audit/objects/{kind}/{key}/history", a.admin(a.auditObject))
 		r.Get("/v1/audit/verify", a.admin(a.auditVerify))
+	}
+	if a.serves(PartMetadata) && a.explainer != nil {
+		r.Post("/v1/graphql/explain", a.admin(a.explain))
+		r.Post("/v1alpha1/graphql/explain", a.admin(a.explain))
+	}
+	if a.serves(PartGraphQL) && a.operations != nil {
+		r.Method(http.MethodPost, "/v1/graphql", graphQL{a, a.operations, alwaysOK})
+		r.Method(http.MethodPost, "/v1alpha1/graphql", graphQL{a, a.operations, asItIs})
 	}
 	if a.serves(PartConfig) {
 		r.Get("/v1alpha1/config", a.admin(a.config))

@@ -1,0 +1,241 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"annals/domain"
+	"annals/domain/engine/schema"
+)
+
+// Request is what a client asks.
+type Request struct {
+	Query         string
+	OperationName string
+	// Variables is a JSON object; nil is none.
+	Variables json.RawMessage
+	Limits    Limits
+}
+
+// Limits bound an operation. Zero is the default of each.
+type Limits struct {
+	// MaxDepth is how deep selections may lie in each other.
+	MaxDepth int
+	// MaxNodes is how many fields may be selected, fragments counted where they
+	// are used.
+	MaxNodes int
+	// MaxTokens is how many words and signs the text may have.
+	MaxTokens int
+	// MaxIntrospection is how often, on average, an introspection may answer
+	// each member of the schema.
+	MaxIntrospection int
+}
+
+// The defaults of [Limits].
+const (
+	DefaultMaxDepth         = 64
+	DefaultMaxNodes         = 10_000
+	DefaultMaxTokens        = 500_000
+	DefaultMaxIntrospection = 50
+)
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		MaxDepth:         cmp.Or(l.MaxDepth, DefaultMaxDepth),
+		MaxNodes:         cmp.Or(l.MaxNodes, DefaultMaxNodes),
+		MaxTokens:        cmp.Or(l.MaxTokens, DefaultMaxTokens),
+		MaxIntrospection: cmp.Or(l.MaxIntrospection, DefaultMaxIntrospection),
+	}
+}
+
+// builder makes one plan. What is not there for the role is not found; the
+// first fault ends it.
+type builder struct {
+	role      *schema.Role
+	limits    Limits
+	root      place
+	fragments map[string]*ast.FragmentDefinition
+	variables map[string]*variable
+
+	needed   map[string]bool // variables that stand in the plan
+	shaped   map[string]bool // variables whose value decided its form
+	presence map[string]bool // variables of which it mattered whether they were given
+	session  map[string]bool
+	checks   []variableCheck
+	rules    map[*schema.Permission]ruled
+}
+
+// Build makes the plan of a request for a role. What is wrong with the request
+// is told by a [domain.Error].
+func Build(r *schema.Role, req Request) (*Operation, error) {
+	b := &builder{
+		role: r, limits: req.Limits.withDefaults(), root: newPlace(),
+		needed: map[string]bool{}, shaped: map[string]bool{}, presence: map[string]bool{}, session: map[string]bool{},
+		rules: map[*schema.Permission]ruled{},
+	}
+	definition, err := b.parse(req)
+	if err != nil {
+		return nil, err
+	}
+	given, err := givenVariables(req.Variables)
+	if err != nil {
+		return nil, err
+	}
+	used := b.survey(definition)
+	b.declare(definition.VariableDefinitions, given, used)
+	op := &Operation{Kind: Kind(definition.Operation), Name: definition.Name}
+	if !b.root.failed() {
+		op.Fields = b.roots(definition)
+	}
+	if b.root.failed() {
+		return nil, *b.root.fault
+	}
+	b.finish(op, used)
+	return op, nil
+}
+
+// finish notes what the plan depends on.
+func (b *builder) finish(op *Operation, used map[string]bool) {
+	op.Session = sortedKeys(b.session)
+	op.Variables = sortedKeys(b.needed)
+	op.checks = b.checks
+	op.shapedBy = map[string]shaping{}
+	for name := range b.shaped {
+		op.shapedBy[name] = shapingOf(b.variables[name])
+	}
+	op.absent = map[string]bool{}
+	for name := range b.presence {
+		op.absent[name] = b.variables[name].absent()
+	}
+	op.declared = b.variables
+	op.used = used
+}
+
+// parse reads the text and picks the operation that is asked for.
+func (b *builder) parse(req Request) (*ast.OperationDefinition, error) {
+	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: req.Query}, b.limits.MaxTokens)
+	if err != nil {
+		return nil, domain.RefuseAt("$.query", domain.ValidationFailed, "not a valid graphql query")
+	}
+	b.fragments = make(map[string]*ast.FragmentDefinition, len(doc.Fragments))
+	for _, f := range doc.Fragments {
+		if b.fragments[f.Name] != nil {
+			return nil, domain.RefuseAt("$", domain.ValidationFailed, "multiple definitions for fragment %q", f.Name)
+		}
+		b.fragments[f.Name] = f
+	}
+	return pick(doc.Operations, req.OperationName)
+}
+
+func pick(operations ast.OperationList, name string) (*ast.OperationDefinition, error) {
+	if name == "" {
+		if len(operations) != 1 {
+			return nil, domain.RefuseAt("$", domain.ValidationFailed,
+				"exactly one operation has to be present in the document when operationName is not specified")
+		}
+		return operations[0], nil
+	}
+	if slices.ContainsFunc(operations, func(o *ast.OperationDefinition) bool { return o.Name == "" }) {
+		return nil, domain.RefuseAt("$", domain.ValidationFailed,
+			"operationName cannot be used when an anonymous operation exists in the document")
+	}
+	i := slices.IndexFunc(operations, func(o *ast.OperationDefinition) bool { return o.Name == name })
+	if i < 0 {
+		return nil, domain.RefuseAt("$", domain.ValidationFailed, "no such operation found in the document: %q", name)
+	}
+	return operations[i], nil
+}
+
+// roots builds the root fields.
+func (b *builder) roots(definition *ast.OperationDefinition) []Root {
+	typeName := map[ast.Operation]string{
+		ast.Query: schema.QueryRoot, ast.Mutation: schema.MutationRoot, ast.Subscription: schema.SubscriptionRoot,
+	}[definition.Operation]
+	at := b.root.key("selectionSet")
+	fields := b.collect(at, typeName, definition.SelectionSet)
+	if definition.Operation == ast.Subscription && len(fields) != 1 {
+		b.root.fail("subscriptions must select one top level field")
+	}
+	var roots []Root
+	for _, f := range fields {
+		if at.failed() {
+			return nil
+		}
+		roots = append(roots, Root{Alias: f.alias, Field: f.name, Step: b.step(at.key(f.name), definition.Operation, typeName, f)})
+	}
+	return roots
+}
+
+func (b *builder) step(at place, operation ast.Operation, typeName string, f field) Step {
+	if f.name == typenameField {
+		return b.typename(at, typeName, f)
+	}
+	if answered, ok := introspection(f); ok && operation != ast.Mutation {
+		if operation == ast.Subscription {
+			b.root.failCode(domain.NotSupported, "Introspection not supported over subscriptions")
+			return nil
+		}
+		return b.introspect(at, answered, f)
+	}
+	find := b.role.Query
+	if operation == ast.Mutation {
+		find = b.role.Mutation
+	}
+	root, ok := find(f.name)
+	if !ok {
+		if operation == ast.Mutation && !b.role.HasMutations() {
+			b.root.fail("no mutations exist")
+		}
+		if operation == ast.Query && f.name == schema.NoQueries && !b.role.HasQueries() {
+			return b.noQueries(at, f)
+		}
+		at.fail("field %q not found in type: '%s'", f.name, typeName)
+		return nil
+	}
+	return b.rootStep(at, root, f)
+}
+
+func (b *builder) typename(at place, typeName string, f field) Step {
+	b.noSelection(at, f)
+	b.noArguments(at, f)
+	return Constant(strconv.Quote(typeName))
+}
+
+// noQueries answers the one field of who may query nothing.
+func (b *builder) noQueries(at place, f field) Step {
+	b.noSelection(at, f)
+	b.noArguments(at, f)
+	return Constant(strconv.Quote(schema.NoQueriesText))
+}
+
+func (b *builder) rootStep(at place, root schema.Root, f field) Step {
+	t := root.Table
+	switch root.Kind {
+	case schema.Select:
+		return b.rows(at, Source{Table: t.Shape}, t, f)
+	case schema.SelectByPK:
+		return b.rowByKey(at, t, f)
+	case schema.SelectAggregate:
+		return b.aggregate(at, Source{Table: t.Shape}, t, f)
+	case schema.Call:
+		return b.calledRows(at, root, f)
+	case schema.CallAggregate:
+		return b.calledAggregate(at, root, f)
+	case schema.Insert:
+		return b.insert(at, t, f)
+	case schema.InsertOne:
+		return b.insertOne(at, t, f)
+	case schema.Update:
+		return b.update(at, t, f)
+	case schema.UpdateByPK:
+		return b.updateByKey(at, t, f)
+	case schema.Delete:
+		return b.delete(at, t, f)
+	}
+	return b.deleteByKey(at, t, f)
+}

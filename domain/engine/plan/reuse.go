@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"annals/domain/wire"
+)
+
+// variableCheck is what a variable was read as, at a place.
+type variableCheck struct {
+	name string
+	path wire.Path
+	read reader
+}
+
+// shaping is what a variable was when it decided a plan's form.
+type shaping struct {
+	absent bool
+	json   string
+}
+
+func shapingOf(v *variable) shaping { return shaping{v.absent(), string(v.value.json())} }
+
+// ShapedBy lists the variables whose values decided the plan's form: filters,
+// lists of objects, conditions of directives. The plan holds for other values
+// of all other variables.
+func (op *Operation) ShapedBy() []string { return slices.Sorted(maps.Keys(op.shapedBy)) }
+
+// Fits reports whether [Build] would make the same plan of the same request
+// with these variables. It does not say what is wrong where it would not.
+func (op *Operation) Fits(variables json.RawMessage) bool {
+	given, err := givenVariables(variables)
+	if err != nil {
+		return false
+	}
+	return op.fitsNames(given) && op.fitsShape(given) && op.fitsTypes(given)
+}
+
+// fitsNames: what must be given is, and nothing else than what is declared.
+func (op *Operation) fitsNames(given map[string]value) bool {
+	for name := range given {
+		if !op.used[name] {
+			return false
+		}
+	}
+	for name, v := range op.declared {
+		if _, ok := given[name]; !ok && v.typ.NonNull && v.standard == nil && op.used[name] {
+			return false
+		}
+	}
+	return true
+}
+
+func (op *Operation) fitsShape(given map[string]value) bool {
+	for name, before := range op.shapedBy {
+		if shapingOf(op.now(name, given)) != before {
+			return false
+		}
+	}
+	for name, absent := range op.absent {
+		if op.now(name, given).absent() != absent {
+			return false
+		}
+	}
+	return true
+}
+
+// fitsTypes reads the variables again as they were read before.
+func (op *Operation) fitsTypes(given map[string]value) bool {
+	for _, c := range op.checks {
+		v := op.now(c.name, given)
+		at := newPlace()
+		read := c.read(&builder{}, at, v.value)
+		if at.failed() || string(read) != string(v.value.json()) {
+			return false
+		}
+	}
+	return true
+}
+
+// now is a variable with the value it has in another request.
+func (op *Operation) now(name string, given map[string]value) *variable {
+	v := *op.declared[name]
+	v.value, v.given = v.fallback, false
+	if value, ok := given[name]; ok {
+		v.value, v.given = value, true
+	}
+	return &v
+}

@@ -1,0 +1,178 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"annals/domain/wire"
+)
+
+// variable is a variable that the operation declares.
+type variable struct {
+	name string
+	typ  *ast.Type
+	// value is what was given, else the default, else null.
+	value value
+	// standard is the default as JSON, nil when there is none.
+	standard json.RawMessage
+	// fallback is the default, or null.
+	fallback value
+	given    bool
+}
+
+// absent reports whether the variable has no value at all.
+func (v *variable) absent() bool { return !v.given && v.standard == nil }
+
+// wanted is the type that a place has.
+type wanted struct {
+	name    string
+	list    bool // [name!]
+	nonNull bool
+}
+
+func (w wanted) String() string {
+	s := w.name
+	if w.list {
+		s = "[" + s + "!]"
+	}
+	if w.nonNull {
+		s += "!"
+	}
+	return s
+}
+
+// takes reports whether a variable may stand at a place of the type: its type
+// is as strict, and a nullable one has a default where null is not taken.
+func (w wanted) takes(v *variable) bool {
+	if w.nonNull && !v.typ.NonNull && (v.standard == nil || string(v.standard) == "null") {
+		return false
+	}
+	if !w.list {
+		return v.typ.NamedType == w.name
+	}
+	return v.typ.Elem != nil && v.typ.Elem.NonNull && v.typ.Elem.NamedType == w.name
+}
+
+// givenVariables reads the variables of a request.
+func givenVariables(raw json.RawMessage) (map[string]value, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	parsed, err := wire.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return wire.DecodeAt("$.variables", parsed, func(n wire.Node) map[string]value {
+		if !n.Present() {
+			return nil
+		}
+		given := map[string]value{}
+		for name, v := range n.Members() {
+			given[name] = ofJSON(v)
+		}
+		return given
+	})
+}
+
+// declare makes the variables of an operation. Those that are used, and only
+// those, may be given.
+func (b *builder) declare(definitions ast.VariableDefinitionList, given map[string]value, used map[string]bool) {
+	at := b.root
+	b.variables = make(map[string]*variable, len(definitions))
+	for _, d := range definitions {
+		if b.variables[d.Variable] != nil {
+			at.fail("multiple definitions for variable %q", d.Variable)
+		}
+		b.variables[d.Variable] = declared(d, given)
+	}
+	for _, name := range sortedKeys(used) {
+		v := b.variables[name]
+		switch {
+		case v == nil:
+			at.fail("unbound variable %q", name)
+		case v.absent() && v.typ.NonNull:
+			at.fail("expecting a value for non-nullable variable: %q", name)
+		}
+	}
+	if extra := unused(given, used); len(extra) > 0 {
+		at.fail("unexpected variables in variableValues: %s", strings.Join(extra, ", "))
+	}
+}
+
+func declared(d *ast.VariableDefinition, given map[string]value) *variable {
+	v := &variable{name: d.Variable, typ: d.Type}
+	if d.DefaultValue != nil {
+		v.fallback = literal(d.DefaultValue)
+		v.standard = v.fallback.json()
+	}
+	v.value = v.fallback
+	if value, ok := given[d.Variable]; ok {
+		v.value, v.given = value, true
+	}
+	return v
+}
+
+func unused(given map[string]value, used map[string]bool) []string {
+	var extra []string
+	for name := range given {
+		if !used[name] {
+			extra = append(extra, name)
+		}
+	}
+	slices.Sort(extra)
+	return extra
+}
+
+func sortedKeys(set map[string]bool) []string {
+	keys := make([]string, 0, len(set))
+	for k := range set {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// variableAt returns the variable that a value is, if it is one and fits the
+// place.
+func (b *builder) variableAt(at place, v value, w wanted) (*variable, bool) {
+	if v.kind != kindVariable {
+		return nil, false
+	}
+	declared := b.variables[v.text]
+	if declared == nil {
+		at.fail("unbound variable %q", v.text)
+		return nil, false
+	}
+	if !w.takes(declared) {
+		at.fail("variable %q is declared as %s, but used where %s is expected", v.text, declared.typ, w)
+	}
+	return declared, true
+}
+
+// open returns what a value is when it decides the form of the plan: a
+// variable's value in its place. The plan then belongs to that value alone.
+func (b *builder) open(at place, v value, w wanted) value {
+	declared, ok := b.variableAt(at, v, w)
+	if !ok {
+		return v
+	}
+	b.shaped[declared.name] = true
+	return declared.value
+}
+
+// given reports whether a member is there: a variable without a value is as
+// if it was not written.
+func (b *builder) given(v value) bool {
+	if v.kind != kindVariable {
+		return true
+	}
+	declared := b.variables[v.text]
+	if declared == nil {
+		return true
+	}
+	b.presence[declared.name] = true
+	return !declared.absent()
+}

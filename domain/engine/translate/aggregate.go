@@ -1,0 +1,190 @@
+package translate
+
+import (
+	"bytes"
+
+	"annals/domain/engine/plan"
+	"annals/domain/sql"
+)
+
+// group translates aggregates; keys gives the keys of the rows around, nil at
+// the root. The values come from one statement, each list of nodes from one more.
+func (t *translator) group(a *plan.Aggregate, keys func() *keyset, on ...plan.Pair) *Group {
+	g := &Group{Statement: -1}
+	unbounded := a.Rows
+	unbounded.MaxRows = nil // the role's limit is for nodes
+	values := &aggregation{t: t, scope: t.scope(&unbounded, keysOrNil(keys), on...)}
+	for _, f := range a.Fields {
+		g.Fields = append(g.Fields, values.field(f))
+	}
+	if len(values.functions) > 0 {
+		g.Statement = t.reserve()
+		t.statements[g.Statement] = values.statement(&g.Key)
+	}
+	for i, f := range a.Fields {
+		if f.IsNodes {
+			rows := a.Rows
+			rows.Selection = f.Nodes
+			g.Fields[i].Level = t.level(t.scope(&rows, keysOrNil(keys), on...), f.Nodes)
+		}
+	}
+	return g
+}
+
+func keysOrNil(keys func() *keyset) *keyset {
+	if keys == nil {
+		return nil
+	}
+	return keys()
+}
+
+// aggregation collects the functions of one statement.
+type aggregation struct {
+	t         *translator
+	scope     *scope
+	cells     []cell
+	functions []func(arguments []sql.Node) sql.Node
+	arguments [][2]int // the cells of each function: from, to
+}
+
+func (a *aggregation) statement(key *[]int) Statement {
+	sel, refs := a.scope.build(a.cells, forAggregates)
+	for i, f := range a.functions {
+		sel.Columns = append(sel.Columns, f(refs[a.arguments[i][0]:a.arguments[i][1]]))
+	}
+	if a.scope.keys != nil {
+		for i, n := range a.scope.keys.texts() {
+			*key = append(*key, len(sel.Columns))
+			sel.Columns = append(sel.Columns, n)
+			sel.GroupBy = append(sel.GroupBy, a.scope.keys.column(i))
+			if !a.scope.keys.exact[i] {
+				sel.GroupBy = append(sel.GroupBy, n)
+			}
+		}
+	}
+	return newStatement(sel)
+}
+
+func (a *aggregation) field(f plan.AggregateField) Field {
+	out := Field{Key: keyJSON(f.Alias)}
+	switch {
+	case f.Typename != "":
+		out.Constant = constantJSON(f.Typename)
+	case !f.IsNodes:
+		out.Object = &Object{Present: -1}
+		for _, v := range f.Values {
+			out.Object.Fields = append(out.Object.Fields, a.value(v))
+		}
+	}
+	return out
+}
+
+func (a *aggregation) value(v plan.AggregateValue) Field {
+	out := Field{Key: keyJSON(v.Alias)}
+	switch {
+	case v.Typename != "":
+		out.Constant = constantJSON(v.Typename)
+	case v.Function == "count":
+		out.Column, out.Encoding = a.count(v), EncodeCount
+	default:
+		out.Object = &Object{Present: -1}
+		for _, c := range v.Of {
+			out.Object.Fields = append(out.Object.Fields, a.of(v.Function, c))
+		}
+	}
+	return out
+}
+
+// add has a function computed over columns, and returns its column.
+func (a *aggregation) add(columns []string, f func([]sql.Node) sql.Node) int {
+	from := len(a.cells)
+	for _, name := range columns {
+		a.cells = append(a.cells, a.scope.base.column(name))
+	}
+	a.functions = append(a.functions, f)
+	a.arguments = append(a.arguments, [2]int{from, len(a.cells)})
+	return len(a.functions) - 1
+}
+
+func (a *aggregation) count(v plan.AggregateValue) int {
+	return a.add(v.Columns, func(columns []sql.Node) sql.Node {
+		if len(columns) == 0 {
+			return sql.Raw("count(*)")
+		}
+		of := columns[0]
+		if len(columns) > 1 {
+			of = sql.Paren(sql.List(columns...))
+		}
+		all, distinct := sql.Call("count", of), sql.Seq(sql.Raw("count(DISTINCT "), of, sql.Raw(")"))
+		switch {
+		case v.Distinct == nil, bytes.Equal(v.Distinct.Literal, []byte("false")), isNullLiteral(*v.Distinct):
+			return all
+		case bytes.Equal(v.Distinct.Literal, []byte("true")):
+			return distinct
+		}
+		return sql.Seq(sql.Raw("CASE WHEN "), parameter(*v.Distinct, FormText, booleanType),
+			sql.Raw(" THEN "), distinct, sql.Raw(" ELSE "), all, sql.Raw(" END"))
+	})
+}
+
+func (a *aggregation) of(function string, c plan.AggregateColumn) Field {
+	out := Field{Key: keyJSON(c.Alias)}
+	if c.Typename != "" {
+		out.Constant = constantJSON(c.Typename)
+		return out
+	}
+	out.Encoding = aggregateEncoding(function, c)
+	out.Column = a.add([]string{c.Column.Name}, func(columns []sql.Node) sql.Node {
+		n := sql.Seq(aggregateFunction(function), sql.Paren(columns[0]))
+		if out.Encoding == EncodeJSON {
+			return sql.Call("to_json", n)
+		}
+		return n
+	})
+	return out
+}
+
+// aggregateEncoding is how an aggregate becomes JSON: numbers stay numbers,
+// also where columns of their type are answered as strings.
+func aggregateEncoding(function string, c plan.AggregateColumn) Encoding {
+	switch c.Column.Type {
+	case "int2", "int4", "int8", "float4", "float8", "numeric":
+		if !c.Column.Array {
+			return EncodeNumber
+		}
+	case "money":
+		if function != "sum" && function != "max" && function != "min" {
+			return EncodeNumber
+		}
+	}
+	return EncodeJSON
+}
+
+// aggregateFunction is the name of an aggregate function.
+func aggregateFunction(name string) sql.Node {
+	switch name {
+	case "count":
+		return sql.Raw("count")
+	case "sum":
+		return sql.Raw("sum")
+	case "avg":
+		return sql.Raw("avg")
+	case "max":
+		return sql.Raw("max")
+	case "min":
+		return sql.Raw("min")
+	case "stddev":
+		return sql.Raw("stddev")
+	case "stddev_samp":
+		return sql.Raw("stddev_samp")
+	case "stddev_pop":
+		return sql.Raw("stddev_pop")
+	case "variance":
+		return sql.Raw("variance")
+	case "var_samp":
+		return sql.Raw("var_samp")
+	case "var_pop":
+		return sql.Raw("var_pop")
+	}
+	panic("no SQL for the aggregate " + name) // the plan knows the functions
+}

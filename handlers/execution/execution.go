@@ -1,0 +1,244 @@
+// Package execution answers GraphQL operations from the database.
+//
+// A query's statements are sent together, in one round trip: one alone as it
+// is, several inside one read-only transaction with one snapshot. Rows come
+// back flat and as text, and are written as JSON from those bytes. The root
+// fields of a mutation run one after the other in one transaction; when one
+// fails, none took effect.
+//
+//	prepare    text -> plan            plan.Build
+//	translate  plan -> statements      once for a plan
+//	bind       parameters              for each request
+//	run        rows -> JSON
+//
+// What PostgreSQL refuses reaches the client with the codes and messages of the
+// v1.3 API. Statements stay prepared on their connection; one whose tables
+// changed meanwhile is prepared again.
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"annals/domain"
+	"annals/domain/engine/plan"
+	"annals/domain/engine/translate"
+	"annals/domain/metadata"
+	"annals/projections/allowlist"
+)
+
+// DefaultStatementTimeout is how long one statement may run where nothing else is said.
+const DefaultStatementTimeout = 60 * time.Second
+
+// cancelDelay is how long a cancelled statement has to end before its connection is given up.
+const cancelDelay = time.Second
+
+// Config is how operations are run. The zero Config is that of v1.3.
+type Config struct {
+	translate.Options
+	// Isolation is of mutations; empty is read committed.
+	Isolation pgx.TxIsoLevel
+	// KeptPlans is how many plans are kept for when the same text comes again.
+	// 0: [DefaultKeptPlans]; below 0: none.
+	KeptPlans int
+	// Limits bound operations.
+	Limits plan.Limits
+	// AllowList says which operations roles other than the admin may run.
+	AllowList AllowList
+}
+
+// Executor runs operations. It is safe for concurrent use.
+type Executor struct {
+	pool   *pgxpool.Pool
+	world  func() metadata.World
+	config Config
+	kept   atomic.Pointer[generation]
+	gate   gate
+}
+
+// New returns an executor over a pool that was made as [Connections] says.
+// world gives the metadata that is true at the moment.
+func New(pool *pgxpool.Pool, world func() metadata.World, c Config) *Executor {
+	if c.Isolation == "" {
+		c.Isolation = pgx.ReadCommitted
+	}
+	if c.KeptPlans == 0 {
+		c.KeptPlans = DefaultKeptPlans
+	}
+	return &Executor{pool: pool, world: world, config: c, gate: newGate(c.AllowList, allowlist.NewLive(world))}
+}
+
+// Connections sets how a pool's connections have to be for an [Executor]: the
+// spelling of values does not depend on the database's settings, a statement
+// ends after a time (0 is no limit), and when its client has gone.
+func Connections(c *pgxpool.Config, statementTimeout time.Duration) {
+	if c.ConnConfig.RuntimeParams == nil {
+		c.ConnConfig.RuntimeParams = make(map[string]string)
+	}
+	p := c.ConnConfig.RuntimeParams
+	p["client_encoding"] = "UTF8"
+	p["datestyle"] = "ISO, MDY"
+	p["intervalstyle"] = "postgres"
+	p["bytea_output"] = "hex"
+	p["extra_float_digits"] = "1"
+	p["jit"] = "off" // compiling costs more than most operations run
+	p["statement_timeout"] = fmt.Sprint(statementTimeout.Milliseconds())
+	c.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelDelay}
+	}
+}
+
+// Operation is an operation ready to run, with what its request brought.
+type Operation struct {
+	Plan      *plan.Operation
+	Session   domain.Session
+	Variables map[string]json.RawMessage
+	// steps are the statements of a query, nil where they are still to be made.
+	steps []translate.Step
+}
+
+// RunPlan runs a query or a mutation and returns its whole answer, {"data": ...}.
+func (e *Executor) RunPlan(ctx context.Context, op Operation) ([]byte, error) {
+	if err := checkSession(op); err != nil {
+		return nil, err
+	}
+	if op.Plan.Kind == plan.Mutation {
+		return e.mutate(ctx, op)
+	}
+	return e.query(ctx, op)
+}
+
+// checkSession refuses an operation that needs variables the session lacks, before anything ran.
+func checkSession(op Operation) error {
+	var missing []string
+	for _, name := range op.Plan.Session {
+		if !translate.HasVariable(op.Session, name) {
+			missing = append(missing, name)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return translate.MissingSession(missing)
+}
+
+func (e *Executor) query(ctx context.Context, op Operation) ([]byte, error) {
+	steps := op.steps
+	if steps == nil {
+		steps = e.translate(op.Plan)
+	}
+	binding := translate.Binding{Variables: op.Variables, Session: op.Session}
+	var statements []bound
+	for _, s := range steps {
+		for _, statement := range s.Statements {
+			values, err := statement.Bind(binding)
+			if err != nil {
+				return nil, err
+			}
+			statements = append(statements, bound{statement.SQL, values})
+		}
+	}
+	sets, err := e.read(ctx, statements)
+	if err != nil {
+		return nil, err
+	}
+	defer free(sets)
+	return writeQuery(op.Plan, steps, sets), nil
+}
+
+func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset) []byte {
+	w := writer{out: make([]byte, 0, sizeOf(sets)), sets: sets}
+	w.out = append(w.out, `{"data":{`...)
+	for i, f := range op.Fields {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		w.key(f.Alias)
+		if c, ok := f.Step.(plan.Constant); ok {
+			w.out = append(w.out, c...)
+			continue
+		}
+		w.root(steps[i])
+		w.sets = w.sets[len(steps[i].Statements):]
+	}
+	return append(w.out, "}}"...)
+}
+
+// sizeOf guesses how long the JSON of rows is.
+func sizeOf(sets []*rowset) int {
+	size := 256
+	for _, s := range sets {
+		size += len(s.data) + 16*len(s.ends)
+	}
+	return size
+}
+
+func (w *writer) key(alias string) { w.out = append(appendString(w.out, []byte(alias)), ':') }
+
+const (
+	beginSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	commit        = "COMMIT"
+	rollback      = "ROLLBACK"
+)
+
+// read runs statements that only read, all in one snapshot, in one round trip.
+func (e *Executor) read(ctx context.Context, statements []bound) ([]*rowset, error) {
+	if len(statements) == 0 {
+		return nil, nil
+	}
+	conn, err := e.pool.Acquire(ctx)
+	if err != nil {
+		return nil, presented(fmt.Errorf("acquire a connection: %w", err), "$")
+	}
+	defer conn.Release()
+	pg := conn.Conn().PgConn()
+	sets, err := snapshot(ctx, pg, statements)
+	if isStale(err) {
+		// The tables changed under a prepared statement; nothing was answered yet.
+		if err := namesOn(pg).forget(ctx, pg); err != nil {
+			return nil, err
+		}
+		sets, err = snapshot(ctx, pg, statements)
+	}
+	if err != nil {
+		return nil, presented(fmt.Errorf("read rows: %w", err), "$")
+	}
+	return sets, nil
+}
+
+func snapshot(ctx context.Context, pg *pgconn.PgConn, statements []bound) ([]*rowset, error) {
+	if len(statements) == 1 {
+		return pipeline(ctx, pg, statements)
+	}
+	all := slices.Concat([]bound{{sql: beginSnapshot}}, statements, []bound{{sql: commit}})
+	sets, err := pipeline(ctx, pg, all)
+	if err != nil {
+		return nil, errors.Join(err, leave(ctx, pg))
+	}
+	free([]*rowset{sets[0], sets[len(sets)-1]})
+	return sets[1 : len(sets)-1], nil
+}
+
+// idle is the state of a connection outside of any transaction.
+const idle = 'I'
+
+// leave ends a transaction that failed. A connection that is broken needs nothing.
+func leave(ctx context.Context, pg *pgconn.PgConn) error {
+	if pg.IsClosed() || pg.TxStatus() == idle {
+		return nil
+	}
+	if _, err := pg.Exec(context.WithoutCancel(ctx), rollback).ReadAll(); err != nil {
+		return fmt.Errorf("roll back: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package execution_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"annals/domain"
+	"annals/domain/engine/plan"
+	"annals/handlers/execution"
+	"annals/migrations/pgtest"
+)
+
+// slow is a table whose rows take for ever to be read.
+const slow = `create table t (id int); insert into t values (1); create view slow as select id from t where pg_sleep(600)::text = ''`
+
+func TestAStatementEndsAfterItsTime(t *testing.T) {
+	t.Parallel()
+	config, err := pgxpool.ParseConfig(pgtest.New(t).URL)
+	require.NoError(t, err)
+	execution.Connections(config, 50*time.Millisecond)
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	f := &fixture{t: t, pool: pool, run: execution.New(pool, nil, execution.Config{})}
+	f.exec(slow)
+	f.look("slow")
+	_, err = f.answer(plan.Query, request{}, root("slow", f.rows("slow", f.of("slow", "id")...)))
+	require.Equal(t, domain.Unexpected, refusal(t, err).Code)
+	require.Equal(t, "database query error", refusal(t, err).Message)
+	require.Contains(t, string(refusal(t, err).Internal), `"57014"`)
+}
+
+func TestAStatementEndsWhenItsClientHasGone(t *testing.T) {
+	t.Parallel()
+	f := given(t, slow, "slow")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		op := &plan.Operation{Kind: plan.Mutation, Fields: []plan.Root{root("slow", f.rows("slow", f.of("slow", "id")...))}}
+		_, err := f.run.RunPlan(ctx, execution.Operation{Plan: op})
+		done <- err
+	}()
+	running := func(want int) func() bool {
+		return func() bool {
+			return f.rowsIn(`pg_stat_activity where datname = current_database() and state = 'active' and wait_event = 'PgSleep'`) == want
+		}
+	}
+	require.Eventually(t, running(1), time.Minute, 5*time.Millisecond)
+	cancel()
+	require.Error(t, <-done)
+	require.Eventually(t, running(0), time.Minute, 5*time.Millisecond)
+}

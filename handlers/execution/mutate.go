@@ -1,0 +1,282 @@
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"annals/domain"
+	"annals/domain/engine/plan"
+	"annals/domain/engine/translate"
+)
+
+// The settings, local to a mutation's transaction, in which triggers find the
+// session that it runs for, as a JSON object: ours, and the one that triggers
+// written for v1.3 read, with that one's spelling of the variables.
+const (
+	SessionSetting      = "annals.session"
+	SessionSettingAlias = "hasura.user"
+)
+
+const setSession = "SELECT set_config($1, $2, true), set_config($3, $4, true)"
+
+// transaction is one mutation as it runs.
+type transaction struct {
+	*Executor
+	ctx     context.Context
+	pg      *pgconn.PgConn
+	binding translate.Binding
+	// before is told each statement before it is run; nil: nobody is told.
+	before func(bound) error
+}
+
+func (e *Executor) mutate(ctx context.Context, op Operation) (answer []byte, err error) {
+	conn, err := e.pool.Acquire(ctx)
+	if err != nil {
+		return nil, presented(fmt.Errorf("acquire a connection: %w", err), "$")
+	}
+	defer conn.Release()
+	tx := transaction{e, ctx, conn.Conn().PgConn(), translate.Binding{Variables: op.Variables, Session: op.Session}, nil}
+	answer, err = tx.run(op.Plan)
+	if err != nil {
+		return nil, errors.Join(err, leave(ctx, tx.pg))
+	}
+	return answer, nil
+}
+
+func (tx transaction) run(op *plan.Operation) ([]byte, error) {
+	if err := tx.begin(); err != nil {
+		return nil, err
+	}
+	w := writer{out: []byte(`{"data":{`)}
+	for i, f := range op.Fields {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		w.key(f.Alias)
+		if err := tx.root(&w, f); err != nil {
+			return nil, err
+		}
+	}
+	sets, err := pipeline(tx.ctx, tx.pg, []bound{{sql: commit}})
+	if err != nil {
+		return nil, presented(fmt.Errorf("commit a mutation: %w", err), "$")
+	}
+	free(sets)
+	return append(w.out, "}}"...), nil
+}
+
+func (tx transaction) begin() error {
+	begin := bound{sql: "BEGIN ISOLATION LEVEL " + strings.ToUpper(string(tx.config.Isolation)) + " READ WRITE"}
+	sets, err := pipeline(tx.ctx, tx.pg, []bound{begin, sessionSettings(tx.binding.Session)})
+	if err != nil {
+		return presented(fmt.Errorf("begin a mutation: %w", err), "$")
+	}
+	free(sets)
+	return nil
+}
+
+func sessionSettings(s domain.Session) bound {
+	own := map[string]string{domain.OwnPrefix + "role": s.Role}
+	for name, value := range s.Variables {
+		own[name] = value
+	}
+	alias := make(map[string]string, len(own))
+	for name, value := range own {
+		if rest, ok := strings.CutPrefix(name, domain.OwnPrefix); ok {
+			name = domain.AliasPrefix + rest
+		}
+		alias[name] = value
+	}
+	ownText, _ := json.Marshal(own) // maps of strings have a JSON form
+	aliasText, _ := json.Marshal(alias)
+	return bound{setSession, [][]byte{[]byte(SessionSetting), ownText, []byte(SessionSettingAlias), aliasText}}
+}
+
+// root runs one root field and writes its answer.
+func (tx transaction) root(w *writer, f plan.Root) error {
+	switch s := f.Step.(type) {
+	case plan.Constant:
+		w.out = append(w.out, s...)
+		return nil
+	case *plan.Rows:
+		return tx.call(w, s)
+	case *plan.Aggregate:
+		return tx.aggregate(w, s)
+	case *plan.Update:
+		return tx.update(w, s)
+	case *plan.Delete:
+		return tx.delete(w, s)
+	case *plan.Insert:
+		return tx.insert(w, f, s)
+	}
+	return fmt.Errorf("no way to run a step of type %T", f.Step)
+}
+
+// one runs one statement of the transaction.
+func (tx transaction) one(s translate.Statement, rows [][][]byte, path string) (*rowset, error) {
+	binding := tx.binding
+	binding.Rows = rows
+	values, err := s.Bind(binding)
+	if err != nil {
+		return nil, err
+	}
+	statement := bound{s.SQL, values}
+	if tx.before != nil {
+		if err := tx.before(statement); err != nil {
+			return nil, presented(err, path)
+		}
+	}
+	set, err := once(tx.ctx, tx.pg, statement)
+	if err != nil {
+		return nil, presented(fmt.Errorf("run a statement: %w", err), path)
+	}
+	return set, nil
+}
+
+// belonging reads what belongs to rows.
+func (tx transaction) belonging(statements []translate.Statement, rows [][][]byte) ([]*rowset, error) {
+	sets := make([]*rowset, 0, len(statements))
+	for _, s := range statements {
+		set, err := tx.one(s, rows, "$")
+		if err != nil {
+			free(sets)
+			return nil, err
+		}
+		sets = append(sets, set)
+	}
+	return sets, nil
+}
+
+func (tx transaction) call(w *writer, r *plan.Rows) error {
+	c, level := translate.RowsOnce(r, tx.config.Options)
+	set, err := tx.one(c.Statement, nil, "$")
+	if err != nil {
+		return err
+	}
+	sets, err := tx.belonging(c.Statements, set.rows())
+	if err != nil {
+		return err
+	}
+	w.sets = append(sets, set)
+	w.level(level, nil, nil)
+	free(w.sets)
+	return nil
+}
+
+func (tx transaction) aggregate(w *writer, a *plan.Aggregate) error {
+	step := translate.Aggregate(a, tx.config.Options)
+	sets, err := tx.belonging(step.Statements, nil)
+	if err != nil {
+		return err
+	}
+	w.sets = sets
+	w.root(step)
+	free(sets)
+	return nil
+}
+
+func (tx transaction) update(w *writer, u *plan.Update) error {
+	c := translate.Update(u, tx.config.Options)
+	if len(u.Set) == 0 {
+		w.answer(c.Answer, nil, 0)
+		return nil
+	}
+	set, err := tx.one(c.Statement, nil, "$")
+	if err != nil {
+		return err
+	}
+	rows := set.rows()
+	if !pass(rows, c.Check) {
+		return domain.RefuseAt("$", domain.PermissionError, checkFailed)
+	}
+	sets, err := tx.belonging(c.Statements, rows)
+	if err != nil {
+		return err
+	}
+	w.sets = sets
+	w.answer(c.Answer, rows, len(rows))
+	free(append(sets, set))
+	return nil
+}
+
+func (tx transaction) delete(w *writer, d *plan.Delete) error {
+	c := translate.Delete(d, tx.config.Options)
+	var sets []*rowset
+	var found [][][]byte
+	if c.Before != nil {
+		before, err := tx.one(*c.Before, nil, "$")
+		if err != nil {
+			return err
+		}
+		found = before.rows() // the set is not reused: its rows are kept
+		if sets, err = tx.belonging(c.Statements, found); err != nil {
+			return err
+		}
+	}
+	set, err := tx.one(c.Statement, found, "$")
+	if err != nil {
+		return err
+	}
+	w.sets = sets
+	w.answer(c.Answer, set.rows(), set.len())
+	free(append(sets, set))
+	return nil
+}
+
+// pass reports whether the role may write all of the rows.
+func pass(rows [][][]byte, check int) bool {
+	if check < 0 {
+		return true
+	}
+	for _, row := range rows {
+		if string(row[check]) != "t" {
+			return false
+		}
+	}
+	return true
+}
+
+// answer writes a mutation's answer.
+func (w *writer) answer(a translate.Answer, rows [][][]byte, affected int) {
+	if a.Single {
+		if len(rows) == 0 {
+			w.null()
+			return
+		}
+		w.fields(a.Row, rows[0])
+		return
+	}
+	w.out = append(w.out, '{')
+	for i, f := range a.Fields {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		w.out = append(w.out, f.Key...)
+		w.answerField(f, rows, affected)
+	}
+	w.out = append(w.out, '}')
+}
+
+func (w *writer) answerField(f translate.AnswerField, rows [][][]byte, affected int) {
+	switch {
+	case f.AffectedRows:
+		w.out = strconv.AppendInt(w.out, int64(affected), 10)
+	case f.Constant != "":
+		w.out = append(w.out, f.Constant...)
+	default:
+		w.out = append(w.out, '[')
+		for i, row := range rows {
+			if i > 0 {
+				w.out = append(w.out, ',')
+			}
+			w.fields(f.Returning, row)
+		}
+		w.out = append(w.out, ']')
+	}
+}

@@ -1,0 +1,32 @@
+package execution
+
+import (
+	"context"
+
+	"annals/domain"
+	"annals/domain/engine/plan"
+)
+
+// Request is an operation as it was asked for.
+type Request struct {
+	Session domain.Session
+	// BackendOnly lets the role use permissions that are kept for backends.
+	BackendOnly bool
+	Query       plan.Request
+}
+
+// Run makes the plan of an operation against the metadata of this moment, runs
+// it, and returns its whole answer, {"data": ...}. A subscription is refused.
+func (e *Executor) Run(ctx context.Context, r Request) ([]byte, error) {
+	if err := e.Admit(ctx, r); err != nil {
+		return nil, err
+	}
+	op, err := e.prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	if op.Plan.Kind == plan.Subscription {
+		return nil, domain.RefuseAt("$", domain.UnexpectedPayload, "subscriptions are not supported over HTTP, use websockets instead")
+	}
+	return e.RunPlan(ctx, op)
+}
