@@ -137,6 +137,7 @@ func FuzzAnyOperationIsBuiltOrRefused(f *testing.F) {
 		`query ($a: Int = 1, $b: [author_order_by!]) { author(where: {_or: [{id: {_in: [$a, 2]}}]}, order_by: $b, limit: $a) { ...x articles_aggregate { aggregate { count } } } } fragment x on author { name }`,
 		`mutation ($o: [author_insert_input!]! = []) { insert_author(objects: $o) { affected_rows } update_author(where: {}, _set: {tags: ["a"]}) { returning { id } } }`,
 		`subscription { author @skip(if: $x) { id } }`,
+		`query ($t: String! = "author") { __type(name: $t) { ...x } __schema { types { ...x } } } fragment x on __Type { name fields { type { name } } }`,
 	} {
 		f.Add(query, `{"a": 3, "o": [{"name": "x", "articles": {"data": [{}]}}]}`)
 	}

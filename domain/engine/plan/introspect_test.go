@@ -120,7 +120,10 @@ type speaker struct{ schema *ast.Schema }
 // fields writes a field with each of its arguments in turn, and with all that
 // can be selected of it.
 func (s speaker) fields(f *ast.FieldDefinition, depth int) []string {
-	selection := s.selection(f.Type, depth)
+	selection, bare := s.selection(f.Type, depth), ""
+	if selection != "" {
+		bare = " { __typename }"
+	}
 	required := ""
 	for _, a := range f.Arguments {
 		if a.Type.NonNull {
@@ -136,7 +139,7 @@ func (s speaker) fields(f *ast.FieldDefinition, depth int) []string {
 			}
 		}
 		for _, v := range s.values(a.Type, depth) {
-			texts = append(texts, f.Name+parenthesised(others+a.Name+": "+v)+" "+s.selection(f.Type, 1))
+			texts = append(texts, f.Name+parenthesised(others+a.Name+": "+v)+bare)
 		}
 	}
 	return texts

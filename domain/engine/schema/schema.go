@@ -6,7 +6,8 @@
 // Nothing is made before it is asked for: a role's [Table] when a field leads
 // to it, and then kept. So an operation costs what it touches, however many
 // tables there are. Only the index of root fields is made of all of them, once;
-// [Schema.Evolve] patches it when the metadata changes.
+// [Schema.Evolve] patches it when the metadata changes. [Role.Introspect] makes
+// everything, for who asks for everything, and keeps nothing of it.
 //
 // What a role may not have is not there. Package schema says what exists;
 // package plan reads operations with it, and says in v1.3's words what is
