@@ -77,7 +77,7 @@ func (a *App) join(ctx context.Context) error {
 	if err := a.db.openRows(ctx, a.cfg); err != nil {
 		return err
 	}
-	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, a.cfg.execution())
+	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, a.cfg.execution(a.log))
 	a.api, err = a.newAPI()
 	return err
 }
@@ -128,7 +128,7 @@ func (a *App) newAPI() (*api.API, error) {
 				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
 			},
 		},
-	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
+	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Explainer: a.operations, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
 }
 
 func corsOf(cfg Serve) (api.CORS, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -89,6 +90,7 @@ type Serve struct {
 	Demo          toggle   `env:"SERVICE_GRAPHQL_DEMO,HASURA_GRAPHQL_DEMO" help:"Load a small music shop when the database is empty." default:"false" group:"Metadata"`
 
 	EnableAllowlist toggle `env:"SERVICE_GRAPHQL_ENABLE_ALLOWLIST,HASURA_GRAPHQL_ENABLE_ALLOWLIST" help:"Only operations of allowed collections are answered, except for the admin." default:"false" group:"GraphQL"`
+	AllowlistMode   string `name:"allowlist-mode" env:"SERVICE_GRAPHQL_ALLOWLIST_MODE,HASURA_GRAPHQL_ALLOWLIST_MODE" help:"What --enable-allowlist does with an operation that is not allowed: refuse it, or run it and report it in the log." enum:"enforce,report" default:"enforce" group:"GraphQL"`
 	RefetchInterval int    `name:"live-queries-multiplexed-refetch-interval" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL" help:"Milliseconds between two looks of a subscription." default:"1000" group:"GraphQL"`
 	BatchSize       int    `name:"live-queries-multiplexed-batch-size" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE" help:"Subscribers that share one look." default:"100" group:"GraphQL"`
 	Stringify       toggle `name:"stringify-numeric-types" env:"SERVICE_GRAPHQL_STRINGIFY_NUMERIC_TYPES,HASURA_GRAPHQL_STRINGIFY_NUMERIC_TYPES" help:"Send bigint, numeric and double precision as strings." default:"false" group:"GraphQL"`
@@ -179,9 +181,20 @@ func variablesSet(names []string, lookup func(string) (string, bool)) []string {
 	return found
 }
 
+func (s *Serve) allowListMode() execution.AllowListMode {
+	switch {
+	case !bool(s.EnableAllowlist):
+		return execution.AllowListOff
+	case s.AllowlistMode == "report":
+		return execution.AllowListReport
+	}
+	return execution.AllowListEnforce
+}
+
 // execution is how operations are run.
-func (s *Serve) execution() execution.Config {
+func (s *Serve) execution(log *slog.Logger) execution.Config {
 	c := execution.Config{
+		AllowList: execution.AllowList{Mode: s.allowListMode(), Log: log},
 		Options:   translate.Options{Stringify: bool(s.Stringify)},
 		Isolation: pgx.TxIsoLevel(strings.ReplaceAll(s.Isolation, "-", " ")),
 		KeptPlans: s.PlanCacheSize,

@@ -15,6 +15,9 @@ import (
 const (
 	// DefaultKeptPlans is how many plans are kept.
 	DefaultKeptPlans = 4000
+	// MaxKeptConstantBytes is how large the answers may be that a kept plan holds
+	// in itself: introspection is long, and asked for rarely.
+	MaxKeptConstantBytes = 64 << 10
 	// MaxKeptQueryBytes is how long the text of an operation may be whose plan is kept.
 	MaxKeptQueryBytes = 64 << 10
 )
@@ -81,6 +84,15 @@ func (e *Executor) prepare(r Request) (Operation, error) {
 	return Operation{Plan: p.plan, Session: r.Session, Variables: variables, steps: p.steps}, nil
 }
 
+func constantBytes(op *plan.Operation) (bytes int) {
+	for _, f := range op.Fields {
+		if c, ok := f.Step.(plan.Constant); ok {
+			bytes += len(c)
+		}
+	}
+	return bytes
+}
+
 func variablesOf(raw json.RawMessage) (variables map[string]json.RawMessage, err error) {
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &variables); err != nil {
@@ -98,7 +110,7 @@ func (g *generation) find(key planKey) *prepared {
 
 // keep keeps a plan; where there are too many, any other gives way.
 func (g *generation) keep(key planKey, p *prepared) {
-	if len(key.query) > MaxKeptQueryBytes || g.capacity < 1 {
+	if len(key.query) > MaxKeptQueryBytes || constantBytes(p.plan) > MaxKeptConstantBytes || g.capacity < 1 {
 		return
 	}
 	g.mu.Lock()
