@@ -127,11 +127,6 @@ func (t *translator) alias(letter string) sql.Name {
 	return sql.Name(letter + strconv.Itoa(t.aliases))
 }
 
-// add prints a statement and returns its index.
-func (t *translator) add(n sql.Node) int {
-	t.statements = append(t.statements, newStatement(n))
-	return len(t.statements) - 1
-}
 
 // reserve keeps a place for a statement, so that statements stand in the order of
 // their levels.
