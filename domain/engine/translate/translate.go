@@ -127,7 +127,6 @@ func (t *translator) alias(letter string) sql.Name {
 	return sql.Name(letter + strconv.Itoa(t.aliases))
 }
 
-
 // reserve keeps a place for a statement, so that statements stand in the order of
 // their levels.
 func (t *translator) reserve() int {
