@@ -72,12 +72,12 @@ func (a *App) join(ctx context.Context) error {
 		return fmt.Errorf("read the catalog: %w", err)
 	}
 	a.live = catalog.NewLive(version)
-	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live},
-		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
 	if err := a.db.openRows(ctx, a.cfg); err != nil {
 		return err
 	}
 	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, a.cfg.execution(a.log))
+	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations},
+		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
 	a.api, err = a.newAPI()
 	return err
 }

@@ -205,13 +205,14 @@ func (m *modeRun) discard() error {
 	return w.stop()
 }
 
-// stop leaves no connection open that the server would wait for.
+// stop ends the server, and asks whether its history holds. It leaves no
+// connection open that the server would wait for.
 func (w *world) stop() error {
 	w.http.CloseIdleConnections()
 	for _, s := range w.websocket {
 		s.close()
 	}
-	return errors.Join(w.server.stop(), w.webhooks.close())
+	return errors.Join(w.server.stop(), w.webhooks.close(), checkHistory(w.database))
 }
 
 // environment is what every server of the cases finds set.

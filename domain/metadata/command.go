@@ -43,7 +43,7 @@ var operations = slices.Concat(
 	queryCollectionOperations, allowListOperations,
 	remoteSchemaOperations, remoteRelationshipOperations,
 	customTypesOperations, actionOperations,
-	documentOperations, sqlOperations, historyOperations,
+	documentOperations, sqlOperations, historyOperations, rowOperations,
 )
 
 // Operations returns the names of all operations, sorted, each once.

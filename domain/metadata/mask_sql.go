@@ -61,6 +61,9 @@ func (m *sqlMasker) literal(text string) {
 		text = "'" + masked + "'"
 	}
 	m.out.WriteString(maskConnections(text))
+	if m.expecting && strings.HasPrefix(m.text[m.at:], "'") {
+		m.out.WriteByte(' ') // another literal begins here: the two stay apart
+	}
 	m.expecting, m.last = false, ""
 }
 

@@ -52,15 +52,22 @@ type Deliveries interface {
 	Redeliver(ctx context.Context, tx pgx.Tx, c metadata.RedeliverEvent) error
 }
 
+// Rows reads and changes rows for a session, in a call's transaction, under
+// the permissions of the call's world. It answers the command's body.
+type Rows interface {
+	RunIn(ctx context.Context, tx pgx.Tx, w metadata.World, s domain.Session, c metadata.RowCommand) (json.RawMessage, error)
+}
+
 // Parts are what a handler works with.
 type Parts struct {
 	Pool  *pgxpool.Pool
 	Store *eventstore.Store
 	Live  *catalog.Live
-	// Remote and Deliveries may be nil: the operations that need them are
+	// Remote, Deliveries and Rows may be nil: the operations that need them are
 	// refused with not-supported.
 	Remote     RemoteSchemas
 	Deliveries Deliveries
+	Rows       Rows
 }
 
 // Handler carries out calls of the metadata API on one node.

@@ -34,6 +34,8 @@ func (c *call) perform(ctx context.Context, cmd metadata.Command) (json.RawMessa
 		return c.decide(ctx, cmd)
 	case metadata.CreateScheduledEvent, metadata.InvokeEventTrigger, metadata.RedeliverEvent:
 		return c.deliver(ctx, cmd)
+	case metadata.RowCommand:
+		return c.runRows(ctx, cmd)
 	}
 	return c.ask(ctx, cmd)
 }
@@ -128,6 +130,15 @@ func (c *call) deliver(ctx context.Context, cmd metadata.Command) (json.RawMessa
 	return body, c.record(cmd, nil)
 }
 
+// runRows reads or changes rows, as the call's transaction sees them and under
+// the metadata as the call has made it so far.
+func (c *call) runRows(ctx context.Context, cmd metadata.RowCommand) (json.RawMessage, error) {
+	if c.Rows == nil {
+		return nil, needsPart(cmd, "reads and changes rows")
+	}
+	return c.Rows.RunIn(ctx, c.tx, c.version.World, c.req.Session, cmd)
+}
+
 // needsPart refuses a command whose part this server does not have: better a
 // clear no than a success that nothing follows.
 func needsPart(cmd metadata.Command, part string) error {
@@ -161,7 +172,9 @@ func changesCatalog(cmd metadata.Command) bool {
 
 // onlyReads reports whether a command fits a transaction of either mode.
 func onlyReads(cmd metadata.Command) bool {
-	switch cmd.(type) {
+	switch cmd := cmd.(type) {
+	case metadata.RowCommand:
+		return cmd.OnlyReads()
 	case metadata.ExportMetadata, metadata.GetInconsistentMetadata, metadata.DumpInternalState,
 		metadata.DiffMetadata, metadata.IntrospectRemoteSchema:
 		return true

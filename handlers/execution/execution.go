@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -87,14 +88,21 @@ func Connections(c *pgxpool.Config, statementTimeout time.Duration) {
 	}
 	p := c.ConnConfig.RuntimeParams
 	p["client_encoding"] = "UTF8"
-	p["datestyle"] = "ISO, MDY"
-	p["intervalstyle"] = "postgres"
-	p["bytea_output"] = "hex"
-	p["extra_float_digits"] = "1"
+	maps.Copy(p, spelling())
 	p["jit"] = "off" // compiling costs more than most operations run
 	p["statement_timeout"] = fmt.Sprint(statementTimeout.Milliseconds())
 	c.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelDelay}
+	}
+}
+
+// spelling is the settings that the spelling of values depends on.
+func spelling() map[string]string {
+	return map[string]string{
+		"datestyle":          "ISO, MDY",
+		"intervalstyle":      "postgres",
+		"bytea_output":       "hex",
+		"extra_float_digits": "1",
 	}
 }
 

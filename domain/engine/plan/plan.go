@@ -351,8 +351,8 @@ type Update struct {
 	Answer MutationAnswer
 }
 
-// UpdateColumn changes a column. Operator is set, inc, append, prepend,
-// delete_key, delete_elem or delete_at_path.
+// UpdateColumn changes a column. Operator is set, inc, mul, default, append,
+// prepend, delete_key, delete_elem or delete_at_path; default has no Value.
 type UpdateColumn struct {
 	Column   *database.Column
 	Operator string

@@ -29,6 +29,10 @@ func (c *change) updated(u plan.UpdateColumn) sql.Node {
 	switch u.Operator {
 	case "inc":
 		return sql.Binary(old, "+", valueFor(u.Column, u.Value))
+	case "mul":
+		return sql.Binary(old, "*", valueFor(u.Column, u.Value))
+	case "default":
+		return sql.Raw("DEFAULT")
 	case "append":
 		return sql.Binary(old, "||", valueFor(u.Column, u.Value))
 	case "prepend":

@@ -1,0 +1,85 @@
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"annals/domain"
+	"annals/domain/engine/plan"
+	"annals/domain/engine/schema"
+	"annals/domain/engine/translate"
+	"annals/domain/metadata"
+)
+
+// RunIn runs a command of the metadata API about rows in a transaction of the
+// caller's, under the permissions of a world, which may be one that only the
+// transaction knows yet. It returns the command's whole answer.
+func (e *Executor) RunIn(
+	ctx context.Context, tx pgx.Tx, w metadata.World, s domain.Session, cmd metadata.RowCommand,
+) (json.RawMessage, error) {
+	op, err := plan.OfRows(e.schemaOf(w).Role(s.Role, false), cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSession(Operation{Plan: op, Session: s}); err != nil {
+		return nil, atArguments(err)
+	}
+	for name, value := range spelling() {
+		if _, err := tx.Exec(ctx, "SELECT pg_catalog.set_config($1, $2, true)", name, value); err != nil {
+			return nil, fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	running := transaction{e, ctx, tx.Conn().PgConn(), translate.Binding{Session: s}, nil}
+	answer, err := running.only(op)
+	if err != nil {
+		return nil, atArguments(err)
+	}
+	return answer, nil
+}
+
+// schemaOf returns the schema of a world: the one kept, if it is of that world.
+func (e *Executor) schemaOf(w metadata.World) *schema.Schema {
+	if g := e.kept.Load(); g != nil && g.catalog == w.Catalog && g.standing == w.Standing {
+		return g.schema
+	}
+	return schema.New(w)
+}
+
+// only runs the one root field of an operation, for its answer alone.
+func (tx transaction) only(op *plan.Operation) (json.RawMessage, error) {
+	if op.Kind == plan.Mutation {
+		set, err := once(tx.ctx, tx.pg, sessionSettings(tx.binding.Session))
+		if err != nil {
+			return nil, presented(fmt.Errorf("set the session: %w", err), "$")
+		}
+		set.free()
+	}
+	var w writer
+	if err := tx.root(&w, op.Fields[0]); err != nil {
+		return nil, err
+	}
+	if _, counts := op.Fields[0].Step.(*plan.Aggregate); !counts {
+		return w.out, nil
+	}
+	var counted struct{ Aggregate json.RawMessage }
+	if err := json.Unmarshal(w.out, &counted); err != nil {
+		return nil, fmt.Errorf("read a count: %w", err)
+	}
+	return counted.Aggregate, nil
+}
+
+// atArguments gives a refusal the place that those of the metadata API have.
+func atArguments(err error) error {
+	var refusal *domain.Error
+	if !errors.As(err, &refusal) || strings.HasPrefix(refusal.Path, "$.args") {
+		return err
+	}
+	placed := *refusal
+	placed.Path = "$.args"
+	return &placed
+}
