@@ -40,7 +40,7 @@ func (g graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case items.batch:
 		g.succeed(w, r, g.runAll(r, caller, items.requests))
 	default:
-		body, err := g.run(r, caller, items.requests[0])
+		body, err := g.run(r, caller, items.requests[0], w.Header())
 		if err != nil {
 			g.refuseGraphQL(w, r, err)
 			return
@@ -71,7 +71,7 @@ func (g graphQL) read(w http.ResponseWriter, r *http.Request) (auth.Caller, grap
 func (g graphQL) runAll(r *http.Request, caller auth.Caller, requests []plan.Request) []byte {
 	answers := make([][]byte, len(requests))
 	for i, request := range requests {
-		body, err := g.run(r, caller, request)
+		body, err := g.run(r, caller, request, nil)
 		if err != nil {
 			body = encode(graphQLErrors(g.problemOf(r, err)))
 		}
@@ -80,9 +80,13 @@ func (g graphQL) runAll(r *http.Request, caller auth.Caller, requests []plan.Req
 	return append(append([]byte("["), bytes.Join(answers, []byte(","))...), ']')
 }
 
-func (g graphQL) run(r *http.Request, caller auth.Caller, request plan.Request) ([]byte, error) {
+// run runs an operation. The headers that come with its answer go to heard; nil: nowhere.
+func (g graphQL) run(r *http.Request, caller auth.Caller, request plan.Request, heard http.Header) ([]byte, error) {
 	start := time.Now()
-	body, err := g.operations.Run(r.Context(), execution.Request{Session: caller.Session, BackendOnly: caller.BackendOnly, Query: request})
+	body, err := g.operations.Run(r.Context(), execution.Request{
+		Session: caller.Session, BackendOnly: caller.BackendOnly, Query: request,
+		Client: execution.Client{Header: r.Header, Host: r.Host, Answer: heard},
+	})
 	exchangeOf(r).executed += time.Since(start)
 	return body, err
 }

@@ -111,6 +111,7 @@ type Operation struct {
 	Plan      *plan.Operation
 	Session   domain.Session
 	Variables map[string]json.RawMessage
+	Client    Client
 	// steps are the statements of a query, nil where they are still to be made.
 	steps []translate.Step
 }

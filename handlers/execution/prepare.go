@@ -81,7 +81,7 @@ func (e *Executor) prepare(r Request) (Operation, error) {
 	if err != nil {
 		return Operation{}, err
 	}
-	return Operation{Plan: p.plan, Session: r.Session, Variables: variables, steps: p.steps}, nil
+	return Operation{Plan: p.plan, Session: r.Session, Variables: variables, Client: r.Client, steps: p.steps}, nil
 }
 
 func constantBytes(op *plan.Operation) (bytes int) {

@@ -13,6 +13,8 @@ type Request struct {
 	// BackendOnly lets the role use permissions that are kept for backends.
 	BackendOnly bool
 	Query       plan.Request
+	// Client is who asked, for servers that help to answer.
+	Client Client
 }
 
 // Run makes the plan of an operation against the metadata of this moment, runs
