@@ -1,0 +1,202 @@
+package outbound_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"annals/handlers/outbound"
+)
+
+// serve starts a server that the test ends.
+func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func client(t *testing.T, c outbound.Config) *outbound.Client {
+	t.Helper()
+	made := outbound.New(c)
+	t.Cleanup(made.Close)
+	return made
+}
+
+// failure sends a request that is to fail, and returns how.
+func failure(t *testing.T, c *outbound.Client, r outbound.Request) *outbound.Error {
+	t.Helper()
+	_, err := c.Send(t.Context(), r)
+	var failed *outbound.Error
+	require.ErrorAs(t, err, &failed)
+	return failed
+}
+
+func TestARequestIsSentAsItIsGivenAndItsAnswerComesBackWhole(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("X-Seen", r.Header.Get("X-Sent")+"|"+r.Header.Get("User-Agent")+"|"+r.Host+"|"+r.Method)
+		_, keyed := r.Header["Idempotency-Key"]
+		require.False(t, keyed, "the key without a value is not sent")
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = w.Write(append([]byte("got "), body...))
+	})
+	response, err := client(t, outbound.Config{UserAgent: "us/1"}).Send(t.Context(), outbound.Request{
+		URL: server.URL, Body: []byte(`{"a":1}`),
+		Header: http.Header{"X-Sent": {"yes"}, "Host": {"example.org"}, "User-Agent": {"another"}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusTeapot, response.Status)
+	require.Equal(t, `got {"a":1}`, string(response.Body))
+	require.Equal(t, "yes|us/1|example.org|POST", response.Header.Get("X-Seen"))
+	require.Positive(t, response.Duration)
+}
+
+func TestARedirectIsAnAnswerAndIsNotFollowed(t *testing.T) {
+	var calls atomic.Int32
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	})
+	response, err := client(t, outbound.Config{}).Send(t.Context(), outbound.Request{URL: server.URL})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusTemporaryRedirect, response.Status)
+	require.EqualValues(t, 1, calls.Load())
+}
+
+func TestABodyIsCutAtTheLimit(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0123456789") })
+	c := client(t, outbound.Config{MaxResponse: 4})
+	for _, one := range []struct {
+		limit     int64
+		body      string
+		truncated bool
+	}{{0, "0123", true}, {7, "0123456", true}, {10, "0123456789", false}} {
+		response, err := c.Send(t.Context(), outbound.Request{URL: server.URL, MaxResponse: one.limit})
+		require.NoError(t, err)
+		require.Equal(t, one.body, string(response.Body))
+		require.Equal(t, one.truncated, response.Truncated)
+	}
+}
+
+func TestTheTimeoutCoversHeadersAndBody(t *testing.T) {
+	held := make(chan struct{})
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/body" {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-held
+	})
+	defer close(held)
+	for _, path := range []string{"/headers", "/body"} {
+		failed := failure(t, client(t, outbound.Config{}), outbound.Request{URL: server.URL + path, Timeout: 30 * time.Millisecond})
+		require.Equal(t, outbound.ResponseTimeout, failed.Kind)
+		require.Equal(t, "ResponseTimeout", failed.Error())
+		require.True(t, failed.Timeout())
+	}
+}
+
+func TestFailuresAreToldApart(t *testing.T) {
+	unused, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	refused := unused.Addr().String()
+	require.NoError(t, unused.Close())
+	plain := serve(t, func(http.ResponseWriter, *http.Request) {})
+	secure := httptest.NewTLSServer(plain.Config.Handler)
+	t.Cleanup(secure.Close)
+	closing := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		conn, out, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		if r.URL.Path == "/middle" {
+			_, _ = out.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+			_ = out.Flush()
+		}
+		_ = conn.Close()
+	})
+	for name, one := range map[string]struct {
+		url  string
+		kind outbound.Kind
+	}{
+		"nobody listens":                 {"http://" + refused, outbound.ConnectionFailure},
+		"no such name":                   {"http://no-such-name.invalid", outbound.ConnectionFailure},
+		"an unknown authority":           {secure.URL, outbound.TLSFailure},
+		"no TLS":                         {"https" + strings.TrimPrefix(plain.URL, "http"), outbound.TLSFailure},
+		"no URL":                         {"http://%zz", outbound.InvalidURL},
+		"another scheme":                 {"file:///etc/passwd", outbound.InvalidURL},
+		"no host":                        {"http:///path", outbound.InvalidURL},
+		"closed before an answer":        {closing.URL + "/at-once", outbound.NoAnswer},
+		"closed in the middle of a body": {closing.URL + "/middle", outbound.ShortBody},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := failure(t, client(t, outbound.Config{}), outbound.Request{URL: one.url})
+			require.Equal(t, one.kind, failed.Kind, "%v", failed)
+			require.True(t, strings.HasPrefix(failed.Error(), string(one.kind)))
+		})
+	}
+}
+
+func TestAnAddressIsJudgedWhenItIsDialled(t *testing.T) {
+	server := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("this address is not called") })
+	port := server.URL[strings.LastIndexByte(server.URL, ':'):]
+	c := client(t, outbound.Config{Deny: []string{outbound.Loopback}})
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0"} {
+		failed := failure(t, c, outbound.Request{URL: "http://" + host + port})
+		require.Equal(t, outbound.AddressDenied, failed.Kind, host)
+		var denied *outbound.Denied
+		require.ErrorAs(t, failed, &denied)
+		require.Equal(t, outbound.Loopback, denied.Range)
+	}
+}
+
+func TestEachRangeIsDeniedOnItsOwn(t *testing.T) {
+	for address, name := range map[string]string{
+		"127.8.9.1": outbound.Loopback, "::1": outbound.Loopback, "0.0.0.0": outbound.Loopback,
+		"169.254.169.254": outbound.LinkLocal, "fe80::1": outbound.LinkLocal, "64:ff9b::a9fe:a9fe": outbound.LinkLocal,
+		"10.0.0.1": outbound.Private, "172.16.0.1": outbound.Private, "192.168.1.1": outbound.Private,
+		"fd00::1": outbound.Private, "100.64.0.1": outbound.Private, "::ffff:10.0.0.1": outbound.Private,
+		"8.8.8.8": "", "2606:4700::1111": "",
+	} {
+		require.Equal(t, name, outbound.RangeOf(netip.MustParseAddr(address)), address)
+	}
+	require.Panics(t, func() { outbound.New(outbound.Config{Deny: []string{"everything"}}) })
+}
+
+func TestAKeptConnectionThatWasClosedCostsNoRequest(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	c := client(t, outbound.Config{})
+	for range 20 {
+		response, err := c.Send(t.Context(), outbound.Request{URL: server.URL, Body: []byte("{}")})
+		require.NoError(t, err)
+		require.Equal(t, "ok", string(response.Body))
+		server.CloseClientConnections()
+	}
+}
+
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	var opened atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	c := client(t, outbound.Config{})
+	for range 50 {
+		_, err := c.Send(t.Context(), outbound.Request{URL: server.URL})
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 1, opened.Load())
+}
