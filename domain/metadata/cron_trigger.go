@@ -30,6 +30,19 @@ type CronTrigger struct {
 	RetryConf         ScheduleRetryConf `json:"retry_conf"`
 	Headers           []Header          `json:"headers"`
 	Comment           *string           `json:"comment,omitzero"`
+	// Timezone is whose clocks the schedule goes by; nil is UTC, as in v1.3,
+	// which does not know the key.
+	Timezone *string `json:"timezone,omitzero"`
+}
+
+// Plan returns the schedule by the clocks that it goes by.
+func (t CronTrigger) Plan() (schedule.Schedule, error) {
+	s, err := schedule.Parse(t.Schedule)
+	if err != nil || t.Timezone == nil {
+		return s, err
+	}
+	zone, err := schedule.LoadZone(*t.Timezone)
+	return s.In(zone), err
 }
 
 // ScheduleRetryConf says how often and when a failed call at a scheduled
@@ -69,7 +82,8 @@ func (t CronTrigger) described() description {
 		RetryConf ScheduleRetryConf `json:"retry_conf"`
 		Headers   []Header          `json:"header_conf"`
 		Comment   *string           `json:"comment"`
-	}{t.Name, t.Webhook, t.Schedule, t.Payload, t.RetryConf, t.Headers, t.Comment}}
+		Timezone  *string           `json:"timezone,omitzero"`
+	}{t.Name, t.Webhook, t.Schedule, t.Payload, t.RetryConf, t.Headers, t.Comment, t.Timezone}}
 }
 
 // exported is the trigger's entry; whether it has one says IncludeInMetadata.
@@ -83,9 +97,10 @@ func (t CronTrigger) exported() any {
 		RetryConf         *ScheduleRetryConf `json:"retry_conf,omitzero"`
 		Headers           []Header           `json:"headers,omitempty"`
 		Comment           *string            `json:"comment,omitzero"`
+		Timezone          *string            `json:"timezone,omitzero"`
 	}{
 		Name: t.Name, Webhook: t.Webhook, Schedule: t.Schedule, IncludeInMetadata: t.IncludeInMetadata,
-		Payload: t.Payload, Headers: t.Headers, Comment: t.Comment,
+		Payload: t.Payload, Headers: t.Headers, Comment: t.Comment, Timezone: t.Timezone,
 	}
 	if t.RetryConf != defaultScheduleRetryConf {
 		entry.RetryConf = &t.RetryConf
@@ -106,7 +121,16 @@ func decodeCronTriggerEntry(n wire.Node) CronTrigger {
 		Headers:           decodeHeaders(n.Optional("headers")),
 		IncludeInMetadata: n.Field("include_in_metadata").Bool(),
 		Comment:           decodeComment(n),
+		Timezone:          wire.Pointer(n.Optional("timezone"), decodeTimezone),
 	}
+}
+
+func decodeTimezone(n wire.Node) string {
+	name := n.Text()
+	if _, err := schedule.LoadZone(name); err != nil {
+		n.Fail("%s", err)
+	}
+	return name
 }
 
 func decodeComment(n wire.Node) *string {

@@ -3,6 +3,7 @@ package metadata
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,6 +37,16 @@ func TestACronTriggerIsKeptWhole(t *testing.T) {
 			"retry_conf":{"num_retries":3,"retry_interval_seconds":0.5,"timeout_seconds":30,"tolerance_seconds":100}}`)
 }
 
+func TestACronTriggerMayGoByTheClocksOfATimeZone(t *testing.T) {
+	outcome := given(t, shapeOf()).when(createCron(`"timezone":"Europe/Berlin"`)).accepted()
+	stored, _ := lookup[CronTrigger](outcome.decision.World.Catalog, cronTriggerKey("foo"))
+	plan, err := stored.Plan()
+	require.NoError(t, err)
+	summer := time.Date(2026, time.July, 1, 0, 0, 0, 0, time.UTC)
+	require.Equal(t, time.Date(2026, time.July, 1, 20, 0, 0, 0, time.UTC), plan.Next(summer))
+	require.Equal(t, encode(stored), encode(decodeEntry(t, encode(stored.exported()), decodeCronTriggerEntry)))
+}
+
 func TestAWebhookMayBeTheNameOfAVariable(t *testing.T) {
 	body := strings.Replace(createCron(""), `"http://hook"`, `{"from_env":"HOOK"}`, 1)
 	outcome := givenEnvironment(t, Environment{"HOOK": "http://hook"}, shapeOf()).when(body).accepted()
@@ -67,6 +78,9 @@ func TestACronTriggerThatCannotBeIsRefusedAtOnce(t *testing.T) {
 		{"endless tolerance", createCron(`"retry_conf":{"tolerance_seconds":1e999}`), "$.retry_conf.tolerance_seconds", "the value can be at most 2147483647"},
 		{"a duration as text", createCron(`"retry_conf":{"tolerance_seconds":"1"}`), "$.retry_conf.tolerance_seconds",
 			"parsing Number failed, expected Number, but encountered String"},
+		{"no time zone", createCron(`"timezone":"Nowhere"`), "$.timezone", `"Nowhere" is not the name of a time zone, such as Europe/Berlin`},
+		{"the machine's time zone", createCron(`"timezone":"Local"`), "$.timezone", `"Local" is not the name of a time zone, such as Europe/Berlin`},
+		{"empty time zone", createCron(`"timezone":""`), "$.timezone", "empty string not allowed"},
 		{"own variable as webhook", with(`"http://hook"`, `{"from_env":"SERVICE_GRAPHQL_X"}`), "$.webhook.from_env",
 			`env variables starting with "SERVICE_GRAPHQL_" are not allowed in from_env: SERVICE_GRAPHQL_X`},
 	}

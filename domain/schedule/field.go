@@ -35,8 +35,9 @@ var units = [...]unit{
 		"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// The places of the day fields among the five.
+// The places of some of the five fields.
 const (
+	hour       = 1
 	dayOfMonth = 2
 	dayOfWeek  = 4
 )

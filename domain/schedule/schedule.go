@@ -21,7 +21,19 @@
 // that holds a *, with a step or without, names none, and then both must
 // match: "0 0 */2 * 1" fires on the Mondays that have an odd date.
 //
-// Schedules are kept in UTC: an hour is never skipped and never comes twice.
+// A schedule is kept in UTC, where an hour is never skipped and never comes
+// twice, unless [Schedule.In] sets it by the clocks of a time zone. When these
+// change, what happens depends on the hour field, as in classic cron:
+//
+//   - An hour field without * means times of the day. A time that the clocks
+//     jump over fires at the moment of the jump, once for all such times. One
+//     that they show twice fires the first time only.
+//   - An hour field with a *, with a step or without, means a rhythm. It goes
+//     by what the clocks show: times that are jumped over do not fire, and
+//     those that are shown twice fire twice.
+//
+// So "30 2 * * *" fires once on every day of the year, and "*/10 * * * *" every
+// ten minutes, whatever the clocks do.
 package schedule
 
 import (
@@ -38,6 +50,9 @@ import (
 type Schedule struct {
 	text string
 	spec *cron.SpecSchedule
+	zone *time.Location // nil: UTC
+	// everyHour: the hour field holds a *.
+	everyHour bool
 }
 
 // Parse reads an expression. The error says what is wrong with it, for the
@@ -51,7 +66,7 @@ func Parse(expr string) (Schedule, error) {
 	if err != nil {
 		return Schedule{}, err
 	}
-	s := Schedule{expr, spec}
+	s := Schedule{text: expr, spec: spec, everyHour: fields[hour].star}
 	if s.Next(reference).IsZero() {
 		return Schedule{}, errors.New("the schedule never fires: no year has such a date")
 	}
@@ -73,10 +88,17 @@ const (
 	searches      = 8
 )
 
-// Next returns the first moment strictly after another, in UTC and in whole
-// minutes.
+// Next returns the first moment strictly after another, in UTC. In a zone that
+// is whole minutes away from UTC it is a whole minute.
 func (s Schedule) Next(after time.Time) time.Time {
-	after = after.UTC()
+	if s.zone == nil || s.zone == time.UTC {
+		return s.nextReading(after.UTC())
+	}
+	return s.nextInZone(after)
+}
+
+// nextReading is Next for a clock that is never changed.
+func (s Schedule) nextReading(after time.Time) time.Time {
 	for range searches {
 		if next := s.spec.Next(after); !next.IsZero() {
 			return next
