@@ -3,6 +3,7 @@ package metadata
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strconv"
 
 	"annals/domain"
@@ -33,6 +34,7 @@ type CronTrigger struct {
 	// Timezone is whose clocks the schedule goes by; nil is UTC, as in v1.3,
 	// which does not know the key.
 	Timezone *string `json:"timezone,omitzero"`
+	DeliveryOptions
 }
 
 // Plan returns the schedule by the clocks that it goes by.
@@ -53,6 +55,7 @@ type ScheduleRetryConf struct {
 	TimeoutSeconds       float64 `json:"timeout_seconds"`
 	ToleranceSeconds     float64 `json:"tolerance_seconds"`
 	RetryIntervalSeconds float64 `json:"retry_interval_seconds"`
+	RetryOptions
 }
 
 // defaultScheduleRetryConf is what holds where a retry_conf does not say.
@@ -71,6 +74,7 @@ func (t CronTrigger) resolve(r *resolver) {
 	r.within("in cron trigger %s: ", t.Name)
 	r.template(t.Webhook)
 	r.headers(t.Headers)
+	t.DeliveryOptions.resolve(r)
 }
 
 func (t CronTrigger) described() description {
@@ -98,11 +102,12 @@ func (t CronTrigger) exported() any {
 		Headers           []Header           `json:"headers,omitempty"`
 		Comment           *string            `json:"comment,omitzero"`
 		Timezone          *string            `json:"timezone,omitzero"`
+		DeliveryOptions
 	}{
 		Name: t.Name, Webhook: t.Webhook, Schedule: t.Schedule, IncludeInMetadata: t.IncludeInMetadata,
-		Payload: t.Payload, Headers: t.Headers, Comment: t.Comment, Timezone: t.Timezone,
+		Payload: t.Payload, Headers: t.Headers, Comment: t.Comment, Timezone: t.Timezone, DeliveryOptions: t.DeliveryOptions,
 	}
-	if t.RetryConf != defaultScheduleRetryConf {
+	if !reflect.DeepEqual(t.RetryConf, defaultScheduleRetryConf) {
 		entry.RetryConf = &t.RetryConf
 	}
 	return entry
@@ -122,6 +127,8 @@ func decodeCronTriggerEntry(n wire.Node) CronTrigger {
 		IncludeInMetadata: n.Field("include_in_metadata").Bool(),
 		Comment:           decodeComment(n),
 		Timezone:          wire.Pointer(n.Optional("timezone"), decodeTimezone),
+
+		DeliveryOptions: decodeDeliveryOptions(n),
 	}
 }
 
@@ -161,6 +168,7 @@ func decodeScheduleRetryConf(n wire.Node) ScheduleRetryConf {
 		n.Fail("num_retries cannot be a negative value")
 	}
 	conf.NumRetries = countOr(retries, conf.NumRetries)
+	conf.RetryOptions = decodeRetryOptions(n)
 	return conf
 }
 

@@ -34,6 +34,10 @@ type EventTrigger struct {
 	Webhook        *string              `json:"webhook,omitzero"`
 	WebhookFromEnv *string              `json:"webhook_from_env,omitzero"`
 	Headers        []Header             `json:"headers,omitzero"`
+	// OrderingKey names a column: rows with the same value are delivered one
+	// after another, in the order of their changes.
+	OrderingKey *string `json:"ordering_key,omitzero"`
+	DeliveryOptions
 }
 
 // EventTriggerSpec says which changes are sent. EnableManual allows the
@@ -86,6 +90,7 @@ type EventRetryConf struct {
 	NumRetries  int  `json:"num_retries"`
 	IntervalSec int  `json:"interval_sec"`
 	TimeoutSec  *int `json:"timeout_sec,omitzero"`
+	RetryOptions
 }
 
 // What an event trigger does when its retry_conf does not say.
@@ -129,6 +134,10 @@ func (t EventTrigger) resolve(r *resolver) {
 		r.template(*t.Webhook)
 	}
 	r.headers(t.Headers)
+	t.DeliveryOptions.resolve(r)
+	if t.OrderingKey != nil && r.column(shape, *t.OrderingKey) == nil {
+		r.failPlain("table %q has no field named %q", shape.Name, *t.OrderingKey)
+	}
 	for _, spec := range t.Definition.specs() {
 		spec.resolve(r, shape)
 	}
@@ -170,12 +179,17 @@ func (t EventTrigger) exported() any {
 		Webhook        *string          `json:"webhook,omitzero"`
 		WebhookFromEnv *string          `json:"webhook_from_env,omitzero"`
 		Headers        []Header         `json:"headers,omitzero"`
-	}{t.Name, t.Definition, t.RetryConf, t.Webhook, t.WebhookFromEnv, t.Headers}
+		OrderingKey    *string          `json:"ordering_key,omitzero"`
+		DeliveryOptions
+	}{t.Name, t.Definition, t.RetryConf, t.Webhook, t.WebhookFromEnv, t.Headers, t.OrderingKey, t.DeliveryOptions}
 }
 
 func (t EventTrigger) renamed(r Rename) Object {
 	d := &t.Definition
 	d.Insert, d.Update, d.Delete = d.Insert.renamed(r, t.Table), d.Update.renamed(r, t.Table), d.Delete.renamed(r, t.Table)
+	if t.OrderingKey != nil {
+		t.OrderingKey = &r.columns(t.Table, []string{*t.OrderingKey})[0]
+	}
 	t.Table = r.table(t.Table)
 	return t
 }
@@ -215,6 +229,9 @@ func decodeEventTrigger(n, specs wire.Node) EventTrigger {
 		Webhook:        wire.Pointer(n.Optional("webhook"), decodeURLTemplate),
 		WebhookFromEnv: wire.Pointer(n.Optional("webhook_from_env"), decodeVariable),
 		Headers:        decodeHeaders(n.Optional("headers")),
+		OrderingKey:    wire.Pointer(n.Optional("ordering_key"), wire.Node.Column),
+
+		DeliveryOptions: decodeDeliveryOptions(n),
 	}
 }
 
@@ -274,12 +291,14 @@ func decodeEventColumns(n wire.Node) EventColumns {
 func decodeEventRetryConf(n wire.Node) EventRetryConf {
 	if !n.Present() {
 		timeout := defaultTimeoutSec
-		return EventRetryConf{defaultNumRetries, defaultIntervalSec, &timeout}
+		return EventRetryConf{NumRetries: defaultNumRetries, IntervalSec: defaultIntervalSec, TimeoutSec: &timeout}
 	}
 	return EventRetryConf{
 		NumRetries:  countOr(n.Optional("num_retries"), defaultNumRetries),
 		IntervalSec: countOr(n.Optional("interval_sec"), defaultIntervalSec),
 		TimeoutSec:  wire.Pointer(n.Optional("timeout_sec"), count),
+
+		RetryOptions: decodeRetryOptions(n),
 	}
 }
 

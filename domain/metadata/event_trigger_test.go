@@ -17,7 +17,7 @@ func trigger(name string, columns ...string) EventTrigger {
 	return EventTrigger{
 		Table: named("author"), Name: name, Webhook: ptr("http://hook"),
 		Definition: EventTriggerSpec{EnableManual: true, Update: &OperationSpec{Columns: EventColumns{Names: columns}}},
-		RetryConf:  EventRetryConf{0, 10, ptr(60)},
+		RetryConf:  EventRetryConf{NumRetries: 0, IntervalSec: 10, TimeoutSec: ptr(60)},
 	}
 }
 
