@@ -25,6 +25,7 @@ import (
 	"annals/handlers/command"
 	"annals/handlers/execution"
 	"annals/handlers/workers/follow"
+	"annals/handlers/workers/schedule"
 	"annals/projections/catalog"
 )
 
@@ -214,7 +215,12 @@ func (a *App) Run(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { a.api.Watch(ctx); return nil })
 	group.Go(func() error { a.who.Run(ctx); return nil })
 	group.Go(func() error { return a.follower().Run(ctx) })
+	group.Go(func() error { return a.scheduler().Run(ctx) })
 	return group.Wait()
+}
+
+func (a *App) scheduler() *schedule.Scheduler {
+	return &schedule.Scheduler{DB: a.db.pool, World: func() metadata.World { return a.live.Current().World }, Log: a.log}
 }
 
 func (a *App) follower() *follow.Follower {

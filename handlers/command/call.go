@@ -16,6 +16,7 @@ import (
 	"annals/domain/metadata"
 	"annals/eventstore"
 	"annals/projections/catalog"
+	"annals/projections/schedules"
 )
 
 // call is one call being carried out: its transaction, the version of the
@@ -207,7 +208,10 @@ func (c *call) append(ctx context.Context) error {
 		c.moved[i].Position = recorded[i].Position
 	}
 	c.version.Position = recorded[len(recorded)-1].Position
-	return catalog.Save(ctx, c.tx, c.moved...)
+	if err := catalog.Save(ctx, c.tx, c.moved...); err != nil {
+		return err
+	}
+	return schedules.Follow(ctx, c.tx, c.moved...)
 }
 
 // tieTogether gives the events of one call a batch of their own.
