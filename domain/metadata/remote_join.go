@@ -59,7 +59,7 @@ func (j remoteJoin) output(field *remoteField) *remoteType {
 	case t == nil:
 		j.resolver.fail("type with name %q not found", name)
 	case t.Kind == ast.InputObject:
-		j.resolver.fail("type %q only output type is expected", name)
+		j.resolver.fail("type %qonly output type is expected", name)
 		return nil
 	}
 	return t
@@ -69,15 +69,16 @@ func (j remoteJoin) output(field *remoteField) *remoteType {
 func (j remoteJoin) arguments(expected []remoteInput, given wire.Node) {
 	for name, value := range given.Members() {
 		if input := findInput(expected, name); input != nil {
-			j.value(&input.Type, value)
+			j.value(name, &input.Type, value)
 		} else {
 			j.resolver.fail("argument with name %q not found in remote schema", name)
 		}
 	}
 }
 
-// value checks a literal or a column against the type that is expected.
-func (j remoteJoin) value(expected *remoteTypeRef, value wire.Node) {
+// value checks a literal or a column against the type that is expected of the
+// argument that has the name.
+func (j remoteJoin) value(name string, expected *remoteTypeRef, value wire.Node) {
 	switch value.Kind() {
 	case wire.Null:
 		j.resolver.fail("null is not allowed here")
@@ -92,9 +93,9 @@ func (j remoteJoin) value(expected *remoteTypeRef, value wire.Node) {
 		}
 		j.literal(expected)
 	case wire.Array:
-		j.list(expected, value.Items())
+		j.list(name, expected, value.Items())
 	case wire.Object:
-		j.object(expected, value)
+		j.object(name, expected, value)
 	}
 }
 
@@ -119,30 +120,30 @@ func (j remoteJoin) literal(expected *remoteTypeRef) {
 	j.coerce("String", expected)
 }
 
-func (j remoteJoin) list(expected *remoteTypeRef, items []wire.Node) {
+func (j remoteJoin) list(name string, expected *remoteTypeRef, items []wire.Node) {
 	if len(items) > 1 {
 		j.resolver.fail("multiple elements in list value is not supported")
 		return
 	}
 	item := expected.item()
 	if item == nil {
-		name, _ := expected.base()
-		j.resolver.fail("type %q is not a list type", name)
+		base, _ := expected.base()
+		j.resolver.fail("type %qis not a list type", base)
 		return
 	}
 	for _, value := range items {
-		j.value(item, value)
+		j.value(name, item, value)
 	}
 }
 
-func (j remoteJoin) object(expected *remoteTypeRef, value wire.Node) {
-	name, lists := expected.base()
-	t := j.schema.byName[name]
+func (j remoteJoin) object(name string, expected *remoteTypeRef, value wire.Node) {
+	base, lists := expected.base()
+	t := j.schema.byName[base]
 	switch {
 	case t == nil:
-		j.resolver.fail("type with name %q not found", name)
+		j.resolver.fail("type with name %q not found", base)
 	case t.Kind != ast.InputObject:
-		j.resolver.fail("type %q is not an input object type", name)
+		j.resolver.fail("type %qnot an input object type", name)
 	case lists > 0:
 		j.resolver.fail("type %q is invalid for stripping", expected)
 	default:

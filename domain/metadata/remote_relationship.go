@@ -36,7 +36,14 @@ type RemoteRelationship struct {
 	HasuraFields []string             `json:"hasura_fields"`
 	RemoteSchema string               `json:"remote_schema"`
 	RemoteField  json.RawMessage      `json:"remote_field"`
+	// OnError says what becomes of a row's field where the remote fails: empty
+	// fails the operation, [NullOnError] answers null.
+	OnError string `json:"on_error,omitzero"`
 }
+
+// NullOnError is the on_error of a remote relationship that answers null where
+// the remote fails.
+const NullOnError = "null"
 
 // RemoteStep is one field on the way from the remote's query root to the
 // joined field. Arguments is an object; a string "$name" in it is the value of
@@ -76,11 +83,12 @@ func (r RemoteRelationship) exported() any {
 		RemoteSchema string          `json:"remote_schema"`
 		HasuraFields []string        `json:"hasura_fields"`
 		RemoteField  json.RawMessage `json:"remote_field"`
+		OnError      string          `json:"on_error,omitzero"`
 	}
 	return struct {
 		Name       string     `json:"name"`
 		Definition definition `json:"definition"`
-	}{r.Name, definition{r.RemoteSchema, r.HasuraFields, r.RemoteField}}
+	}{r.Name, definition{r.RemoteSchema, r.HasuraFields, r.RemoteField, r.OnError}}
 }
 
 func (r RemoteRelationship) renamed(to Rename) Object {
@@ -132,7 +140,22 @@ func decodeRemoteRelationship(name string, table domain.QualifiedName, n wire.No
 	remoteField := n.Field("remote_field")
 	decodeRemoteField(remoteField)
 	r.RemoteField = remoteField.Raw()
+	r.OnError = decodeOnError(n.Member("on_error"))
 	return r
+}
+
+// decodeOnError reads "error", which is the default, or null, written as
+// itself or as a string.
+func decodeOnError(n wire.Node) string {
+	switch {
+	case !n.Given():
+		return ""
+	case n.Kind() == wire.Null:
+		return NullOnError
+	case n.OneOf("error", NullOnError) == NullOnError:
+		return NullOnError
+	}
+	return ""
 }
 
 // decodeRemoteField reads the tree whose only branch leads to the joined

@@ -3,6 +3,7 @@ package metadata
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -135,9 +136,9 @@ func TestARemoteRelationshipMustFitBothSides(t *testing.T) {
 		{`{"message":{"arguments":{},"field":{"author":{"arguments":{"times":1}}}}}`, `expected type "Float" but got "Int"`},
 		{`{"message":{"arguments":{"id":null}}}`, `null is not allowed here`},
 		{`{"users":{"arguments":{"ids":[1,2]}}}`, `multiple elements in list value is not supported`},
-		{`{"message":{"arguments":{"id":["$id"]}}}`, `type "Int" is not a list type`},
-		{`{"users":{"arguments":{"ids":[["$id"]]}}}`, `type "Int" is not a list type`},
-		{`{"message":{"arguments":{"id":{"eq":1}}}}`, `type "Int" is not an input object type`},
+		{`{"message":{"arguments":{"id":["$id"]}}}`, `type "Int"is not a list type`},
+		{`{"users":{"arguments":{"ids":[["$id"]]}}}`, `type "Int"is not a list type`},
+		{`{"message":{"arguments":{"id":{"eq":1}}}}`, `type "id"not an input object type`},
 		{`{"messages":{"arguments":{"includes":{"id":{"eq":1}}}}}`, `type "[Filter]" is invalid for stripping`},
 		{`{"byJob":{"arguments":{"job":"COOK"}}}`, `enum value is not supported`},
 		{`{"found":{"arguments":{"text":"$job"}}}`, `enum value is not supported`},
@@ -193,7 +194,7 @@ func TestAnIntrospectionMayLackWhatItNames(t *testing.T) {
 	world(typed).when(createRemote(`{"gone":{"arguments":{}}}`)).
 		refuses(domain.ConstraintViolation, "$.args", `in table "author": in remote relationship"message": type with name "Gone" not found`)
 	world(typed).when(createRemote(`{"input":{"arguments":{}}}`)).
-		refuses(domain.ConstraintViolation, "$.args", `in table "author": in remote relationship"message": type "I" only output type is expected`)
+		refuses(domain.ConstraintViolation, "$.args", `in table "author": in remote relationship"message": type "I"only output type is expected`)
 }
 
 func TestTheNameOfARemoteRelationshipIsItsOwn(t *testing.T) {
@@ -269,6 +270,23 @@ func TestTheStepsOfARemoteRelationshipAreReadFromWhatIsKept(t *testing.T) {
 	require.Equal(t, "user", steps[0].Field)
 	require.Equal(t, `{"id":"$id"}`, string(steps[0].Arguments.Raw()))
 	require.Equal(t, "text", steps[1].Field)
+}
+
+func TestARemoteRelationshipMaySayThatErrorsAreNull(t *testing.T) {
+	const field = `{"message":{"arguments":{"id":"$id"}}}`
+	for written, kept := range map[string]string{`null`: NullOnError, `"null"`: NullOnError, `"error"`: ""} {
+		want := joined("message", field, "id")
+		want.OnError = kept
+		args := strings.TrimSuffix(remoteArgs(field, "id"), "}") + `,"on_error":` + written + "}"
+		remoteWorld(t).when(`{"type":"create_remote_relationship","args":`+args+`}`).
+			changes("remote_relationship_created public.author.message").
+			holds(remoteRelationshipKey(named("author"), "message"), string(encode(want)))
+		again := decodeEntry(t, encode(want.exported()), func(n node) RemoteRelationship { return decodeRemoteRelationshipEntry(n, named("author")) })
+		require.Equal(t, encode(want), encode(again))
+	}
+	args := strings.TrimSuffix(remoteArgs(field, "id"), "}") + `,"on_error":"later"}`
+	remoteWorld(t).when(`{"type":"create_remote_relationship","args":`+args+`}`).
+		refuses(domain.ParseFailed, "$.on_error", `expected one of error, null, but found "later"`)
 }
 
 func TestARemoteRelationshipComesBackFromTheDocumentAsItWas(t *testing.T) {
