@@ -39,6 +39,15 @@ type Value struct {
 	Type Type
 }
 
+type substituted struct {
+	of      Node
+	instead func(Value) Node
+}
+
+// Instead is a node that has something else wherever it has a value. The values
+// are asked for in the order in which they are printed, each time they are.
+func Instead(of Node, instead func(Value) Node) Node { return substituted{of, instead} }
+
 // Integer is a number that belongs to the statement's form: the planner sees it.
 type Integer int64
 

@@ -21,6 +21,7 @@ func Print(n Node) Text {
 type printer struct {
 	text       strings.Builder
 	parameters []any
+	instead    func(Value) Node // see [Instead]
 }
 
 func (p *printer) raw(text string) { p.text.WriteString(text) }
@@ -57,12 +58,26 @@ func (i Integer) print(p *printer) { p.raw(strconv.FormatInt(int64(i), 10)) }
 func (t Type) print(p *printer) { writeType(&p.text, string(t)) }
 
 func (v Value) print(p *printer) {
+	if p.instead != nil {
+		instead := p.instead
+		p.instead = nil // what stands for a value may hold values itself
+		instead(v).print(p)
+		p.instead = instead
+		return
+	}
 	p.parameters = append(p.parameters, v.Of)
 	p.raw("$" + strconv.Itoa(len(p.parameters)))
 	if v.Type != "" {
 		p.raw("::")
 		v.Type.print(p)
 	}
+}
+
+func (s substituted) print(p *printer) {
+	around := p.instead
+	p.instead = s.instead
+	s.of.print(p)
+	p.instead = around
 }
 
 func (s sequence) print(p *printer) { p.print(s...) }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -155,41 +156,44 @@ func (x explaining) step(e *explained, op Operation, step translate.Step) error 
 	return nil
 }
 
-// subscription explains the statements that are run for each of its answers.
+// subscription explains the statements that answer the subscription together
+// with others of its shape. They are shown as they are sent, without values, as these are
+// each subscriber's own; the plans are those for this one.
 func (x explaining) subscription(op Operation) (any, error) {
-	asQuery := *op.Plan
-	asQuery.Kind = plan.Query
-	steps := x.translate(&asQuery)
+	if err := checkLive(op); err != nil {
+		return nil, err
+	}
+	if introspects(op.Plan) {
+		return nil, domain.RefuseAt("$", domain.NotSupported, "Introspection not supported over subscriptions")
+	}
 	answer := subscriptionExplained{Variables: explainedVariables{map[string]string{}, map[string]*string{}, []*string{}}}
 	if err := x.command(beginSnapshot); err != nil {
 		return nil, err
 	}
-	for i, f := range op.Plan.Fields {
-		if _, ok := f.Step.(plan.Constant); ok {
-			return nil, domain.RefuseAt("$", domain.NotSupported, "Introspection not supported over subscriptions")
+	live, err := newLive(x.shapeOf(op.Plan), op, nil)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for i, s := range live.Shape.statements() {
+		texts = append(texts, s.SQL)
+		if err := x.add(&answer.explained, bound{s.SQL, manyValues(s, i, []*Live{live})}); err != nil {
+			return nil, presented(err, "$")
 		}
-		if err := x.step(&answer.explained, op, steps[i]); err != nil {
-			return nil, err
-		}
-		if err := answer.Variables.add(op, steps[i]); err != nil {
-			return nil, err
+		for j, p := range s.Parameters {
+			answer.Variables.note(p, op.Session, live.bound[i][j])
 		}
 	}
+	text := strings.Join(texts, separator)
+	answer.SQL = &text
 	return answer, nil
 }
 
-// add notes what a step's statements are bound with.
-func (v *explainedVariables) add(op Operation, step translate.Step) error {
-	for _, s := range step.Statements {
-		values, err := s.Bind(translate.Binding{Variables: op.Variables, Session: op.Session})
-		if err != nil {
-			return err
-		}
-		for i, p := range s.Parameters {
-			v.note(p, op.Session, values[i])
-		}
-	}
-	return nil
+func introspects(op *plan.Operation) bool {
+	return slices.ContainsFunc(op.Fields, func(f plan.Root) bool {
+		_, constant := f.Step.(plan.Constant)
+		return constant
+	})
 }
 
 func (v *explainedVariables) note(p translate.Parameter, s domain.Session, value []byte) {

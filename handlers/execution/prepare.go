@@ -45,6 +45,8 @@ type planKey struct {
 type prepared struct {
 	plan  *plan.Operation
 	steps []translate.Step
+	// shape is a subscription's, made when it is first asked for.
+	shape func() *Shape
 }
 
 // generation returns what is kept for the metadata of this moment.
@@ -65,23 +67,28 @@ func (e *Executor) generation() *generation {
 
 // prepare returns a request's plan, made anew unless one is kept that fits its variables.
 func (e *Executor) prepare(r Request) (Operation, error) {
-	g := e.generation()
+	_, op, err := e.prepareIn(e.generation(), r)
+	return op, err
+}
+
+// prepareIn prepares a request for the metadata of one moment.
+func (e *Executor) prepareIn(g *generation, r Request) (*prepared, Operation, error) {
 	key := planKey{r.Session.Role, r.BackendOnly, r.Query.OperationName, r.Query.Query}
 	p := g.find(key)
 	if p == nil || !p.plan.Fits(r.Query.Variables) {
 		r.Query.Limits = e.config.Limits
 		op, err := plan.Build(g.schema.Role(r.Session.Role, r.BackendOnly), r.Query)
 		if err != nil {
-			return Operation{}, err
+			return nil, Operation{}, err
 		}
-		p = &prepared{op, e.translate(op)}
+		p = &prepared{op, e.translate(op), sync.OnceValue(func() *Shape { return e.shapeOf(op) })}
 		g.keep(key, p)
 	}
 	variables, err := variablesOf(r.Query.Variables)
 	if err != nil {
-		return Operation{}, err
+		return nil, Operation{}, err
 	}
-	return Operation{Plan: p.plan, Session: r.Session, Variables: variables, Client: r.Client, steps: p.steps}, nil
+	return p, Operation{Plan: p.plan, Session: r.Session, Variables: variables, Client: r.Client, steps: p.steps}, nil
 }
 
 func constantBytes(op *plan.Operation) (bytes int) {
@@ -129,13 +136,17 @@ func (e *Executor) translate(op *plan.Operation) []translate.Step {
 	if op.Kind != plan.Query {
 		return nil
 	}
+	return stepsOf(op, e.config.Options)
+}
+
+func stepsOf(op *plan.Operation, o translate.Options) []translate.Step {
 	steps := make([]translate.Step, len(op.Fields))
 	for i, f := range op.Fields {
 		switch s := f.Step.(type) {
 		case *plan.Rows:
-			steps[i] = translate.Rows(s, e.config.Options)
+			steps[i] = translate.Rows(s, o)
 		case *plan.Aggregate:
-			steps[i] = translate.Aggregate(s, e.config.Options)
+			steps[i] = translate.Aggregate(s, o)
 		}
 	}
 	return steps

@@ -19,6 +19,10 @@ type naive struct {
 	tables map[string][]record
 	chance *rand.Rand
 	f      *fixture
+	// bySession has conditions compare with variables of the session; shift tells
+	// sessions apart: it is what is added to each of them.
+	bySession bool
+	shift     int
 }
 
 // record is a row; all columns are numbers, and may be null.
@@ -194,7 +198,11 @@ func (n *naive) condition(table string, depth int) plan.Condition {
 			return plan.Exists{Table: n.f.tables[e.to], On: pairs(e.on), Where: n.condition(e.to, depth-1)}
 		}
 	}
-	return n.f.compare(table, column, []string{"eq", "neq", "gt", "lte"}[n.chance.IntN(4)], n.chance.IntN(8))
+	c := n.f.compare(table, column, []string{"eq", "neq", "gt", "lte"}[n.chance.IntN(4)], n.chance.IntN(8))
+	if n.bySession {
+		c.Value = plan.Value{Session: sessionName(string(c.Value.Literal))}
+	}
+	return c
 }
 
 // holds evaluates a condition with three truths: nil is unknown.
@@ -219,7 +227,7 @@ func (n *naive) holds(c plan.Condition, r record) *bool {
 		}
 		return pointer(false)
 	case plan.Compare:
-		return holds(c, r[c.Column.Name])
+		return holds(n.resolved(c), r[c.Column.Name])
 	}
 	return pointer(true)
 }

@@ -20,10 +20,7 @@ type Request struct {
 // Run makes the plan of an operation against the metadata of this moment, runs
 // it, and returns its whole answer, {"data": ...}. A subscription is refused.
 func (e *Executor) Run(ctx context.Context, r Request) ([]byte, error) {
-	if err := e.Admit(ctx, r); err != nil {
-		return nil, err
-	}
-	op, err := e.prepare(r)
+	op, err := e.admitted(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -31,4 +28,22 @@ func (e *Executor) Run(ctx context.Context, r Request) ([]byte, error) {
 		return nil, domain.RefuseAt("$", domain.UnexpectedPayload, "subscriptions are not supported over HTTP, use websockets instead")
 	}
 	return e.RunPlan(ctx, op)
+}
+
+// admitted is the plan of an operation that may be run.
+func (e *Executor) admitted(ctx context.Context, r Request) (Operation, error) {
+	if err := e.Admit(ctx, r); err != nil {
+		return Operation{}, err
+	}
+	return e.prepare(r)
+}
+
+// Check makes the plan of an operation as [Executor.Run] does, and says of which kind it
+// is. An error is what would keep the operation from being begun.
+func (e *Executor) Check(ctx context.Context, r Request) (plan.Kind, error) {
+	op, err := e.admitted(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	return op.Plan.Kind, checkSession(op)
 }

@@ -151,6 +151,9 @@ func pick(operations ast.OperationList, name string) (*ast.OperationDefinition, 
 	return operations[i], nil
 }
 
+// severalRoots is a directive of v1.3 that lets a subscription have more than one root field.
+const severalRoots = "_multiple_top_level_fields"
+
 // roots builds the root fields.
 func (b *builder) roots(definition *ast.OperationDefinition) []Root {
 	typeName := map[ast.Operation]string{
@@ -158,7 +161,7 @@ func (b *builder) roots(definition *ast.OperationDefinition) []Root {
 	}[definition.Operation]
 	at := b.root.key("selectionSet")
 	fields := b.collect(at, typeName, definition.SelectionSet)
-	if definition.Operation == ast.Subscription && len(fields) != 1 {
+	if definition.Operation == ast.Subscription && len(fields) != 1 && definition.Directives.ForName(severalRoots) == nil {
 		b.root.fail("subscriptions must select one top level field")
 	}
 	var roots []Root

@@ -62,7 +62,7 @@ func (a *aggregation) statement(key *[]int) Statement {
 			}
 		}
 	}
-	return newStatement(sel)
+	return a.t.finished(sel)
 }
 
 func (a *aggregation) field(f plan.AggregateField) Field {

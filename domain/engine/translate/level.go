@@ -50,7 +50,7 @@ func (sel *selection) statement(key *[]int) Statement {
 			stmt.Columns = append(stmt.Columns, n)
 		}
 	}
-	return newStatement(stmt)
+	return sel.t.finished(stmt)
 }
 
 func (sel *selection) finish() {

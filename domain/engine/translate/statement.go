@@ -17,6 +17,8 @@ import (
 type Statement struct {
 	SQL        string
 	Parameters []Parameter
+	// Many is set where the statement answers many requests: see [Statement.BindMany].
+	Many bool
 }
 
 // Parameter tells what to bind. Exactly one of Value, Session, Text and Keys is set.

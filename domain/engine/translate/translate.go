@@ -34,6 +34,9 @@ import (
 type Options struct {
 	// Stringify answers bigint, numeric and double precision as strings.
 	Stringify bool
+	// Multiplexed makes statements that answer many requests at once, whose
+	// values differ: see [Statement.BindMany].
+	Multiplexed bool
 }
 
 // Step is the statements of one step, and how their rows become its answer.
