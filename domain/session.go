@@ -1,6 +1,9 @@
 package domain
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // AdminRole may do everything and has no permissions of its own.
 const AdminRole = "admin"
@@ -19,6 +22,32 @@ const (
 	OwnPrefix   = "x-service-"
 	AliasPrefix = "x-hasura-"
 )
+
+// The settings, local to a transaction that changes rows, in which triggers
+// find the session that it runs for, as a JSON object: ours, and the one that
+// triggers written for v1.3 read, with that one's spelling of the variables.
+const (
+	SessionSetting      = "annals.session"
+	SessionSettingAlias = "hasura.user"
+)
+
+// Settings returns what the two settings are for a session.
+func (s Session) Settings() (own, alias string) {
+	return s.spelled(OwnPrefix), s.spelled(AliasPrefix)
+}
+
+// spelled is the role and the variables as JSON, their names with a prefix.
+func (s Session) spelled(prefix string) string {
+	all := map[string]string{prefix + "role": s.Role}
+	for name, value := range s.Variables {
+		if rest, ok := strings.CutPrefix(name, OwnPrefix); ok {
+			name = prefix + rest
+		}
+		all[name] = value
+	}
+	text, _ := json.Marshal(all) // a map of strings has a JSON form
+	return string(text)
+}
 
 // IsSessionVariable reports whether a JSON string in a permission names a
 // session variable: it begins with either prefix, in any case.

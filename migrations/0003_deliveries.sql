@@ -19,7 +19,7 @@ create table annals.deliveries (
 
 create table annals.deliveries_default partition of annals.deliveries default;
 
-create index deliveries_trigger on annals.deliveries (kind, trigger, due_at desc, id);
+create index deliveries_trigger on annals.deliveries (kind, trigger, due_at, id); -- ascending: what comes is put at its right end
 
 -- What happened to it: one row per attempt, and one per decision.
 create table annals.delivery_log (
@@ -60,3 +60,54 @@ create table annals.delivery_queue (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500);
 
 create index delivery_queue_due on annals.delivery_queue (lane, available_at, delivery_id);
+
+-- When an event trigger of that name was last removed: what it had captured until then is archived, and never sent. A trigger
+-- that is made again under the name starts anew.
+create table annals.capture_ends (
+  trigger  text primary key,
+  ended_at timestamptz not null
+);
+
+-- What follows is called by the capture triggers, which package capture writes: one for each operation an event trigger
+-- listens to. They run as the owner of this schema, in the user's own transaction, and notify nobody: a commit that notifies
+-- holds a lock of the whole cluster.
+
+-- An id that sorts by its time (version 7), so that the newest rows of an index lie together. Inlined where it is used.
+create function annals.delivery_id(made_at timestamptz) returns uuid
+language sql volatile as $$
+  select (pg_catalog.lpad(pg_catalog.to_hex((extract(epoch from made_at) * 1000)::pg_catalog.int8), 12, '0')
+    operator(pg_catalog.||) '-7' operator(pg_catalog.||) pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 16))::pg_catalog.uuid
+$$;
+
+-- Whether changes of rows are to be captured now. SQL that reshapes tables through the service turns it off for its transaction.
+create function annals.captures() returns boolean
+language sql stable as $$
+  select pg_catalog.current_setting('annals.capture', true) is distinct from 'off'
+$$;
+
+-- What a setting of the transaction holds as JSON, null where nobody set it; a text that is no JSON becomes a string, since no
+-- change of a row may fail for it.
+create function annals.capture_setting(name text, alias text) returns json
+language plpgsql stable as $$
+declare
+  setting text := coalesce(nullif(pg_catalog.current_setting(name, true), ''), nullif(pg_catalog.current_setting(alias, true), ''));
+begin
+  if setting is null then
+    return null;
+  end if;
+  begin
+    return setting::json;
+  exception when invalid_text_representation then
+    return pg_catalog.to_json(setting);
+  end;
+end
+$$;
+
+-- Those members of a row's image that were asked for, in the order of the table's columns. A column that is not there any more
+-- is left out.
+create function annals.capture_image(image json, columns text[]) returns json
+language sql immutable as $$
+  select coalesce(pg_catalog.json_object_agg(m.key, m.value), '{}') from pg_catalog.json_each(image) as m where m.key = any (columns)
+$$;
+
+revoke all on function annals.captures(), annals.delivery_id(timestamptz), annals.capture_setting(text, text), annals.capture_image(json, text[]) from public;

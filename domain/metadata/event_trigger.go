@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -399,4 +400,14 @@ func (DeleteEventTrigger) demand() demand { return noneNew }
 
 func (c DeleteEventTrigger) decide(w World) ([]Change, error) {
 	return drop(w.Catalog, eventTriggerKey(c.Name)), nil
+}
+
+// EventTrigger returns an event trigger of the catalog, standing or not.
+func (c Catalog) EventTrigger(name string) (EventTrigger, bool) {
+	return lookup[EventTrigger](c, eventTriggerKey(name))
+}
+
+// EventTriggers yields all event triggers, standing or not, by name.
+func (c Catalog) EventTriggers() iter.Seq[EventTrigger] {
+	return objects[EventTrigger](c.OfKind(KindEventTrigger))
 }

@@ -63,6 +63,9 @@ func (c *call) decide(ctx context.Context, cmd metadata.Decider) (json.RawMessag
 		return nil, err
 	}
 	c.version.World = decision.World
+	if err := c.capture(ctx, decision.Changes); err != nil {
+		return nil, err
+	}
 	return success, c.record(cmd, decision.Changes)
 }
 
@@ -80,7 +83,7 @@ func (c *call) look(ctx context.Context, names metadata.Names) error {
 	return nil
 }
 
-// reload reads the whole shape again. The event lets other nodes do the same.
+// reload reads the whole shape again, and looks at all capture triggers. The event lets other nodes do the same.
 func (c *call) reload(ctx context.Context, cmd metadata.ReloadMetadata) (json.RawMessage, error) {
 	found, err := readShape(ctx, c.tx, c.version.World.Catalog.Names())
 	if err != nil {
@@ -88,6 +91,9 @@ func (c *call) reload(ctx context.Context, cmd metadata.ReloadMetadata) (json.Ra
 	}
 	c.version.World = c.version.World.WithShape(found)
 	c.reshaped = true
+	if err := c.captureAll(ctx, nil); err != nil {
+		return nil, err
+	}
 	return success, c.record(cmd, nil)
 }
 

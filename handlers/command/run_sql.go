@@ -13,6 +13,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/metadata"
+	"annals/projections/capture"
 )
 
 // sqlResult is the answer of run_sql: the rows of the last statement, all as
@@ -47,6 +48,9 @@ func (c *call) runSQL(ctx context.Context, cmd metadata.RunSQL) (json.RawMessage
 		if changes, err = c.follow(ctx, cmd); err != nil {
 			return nil, err
 		}
+		if err := c.captureAll(ctx, changes); err != nil {
+			return nil, err
+		}
 	}
 	return body, c.record(cmd, changes)
 }
@@ -55,6 +59,15 @@ func (c *call) runSQL(ctx context.Context, cmd metadata.RunSQL) (json.RawMessage
 func (c *call) execute(ctx context.Context, cmd metadata.RunSQL) (sqlResult, error) {
 	if err := c.setLocal(ctx, "statement_timeout", milliseconds(c.cfg.RunSQLTimeout)); err != nil {
 		return sqlResult{}, err
+	}
+	if err := c.sendAs(ctx, c.req.Session); err != nil {
+		return sqlResult{}, err
+	}
+	if cmd.ChecksMetadata() {
+		// As in v1.3: SQL that reshapes tables sends nothing of the rows it moves.
+		if err := c.setLocal(ctx, capture.SkipSetting, "off"); err != nil {
+			return sqlResult{}, err
+		}
 	}
 	// The setting can be changed by the text itself; this limit cannot.
 	limited, cancel := context.WithTimeout(ctx, c.cfg.RunSQLTimeout+time.Second)

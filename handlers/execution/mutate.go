@@ -2,7 +2,6 @@ package execution
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,14 +12,6 @@ import (
 	"annals/domain"
 	"annals/domain/engine/plan"
 	"annals/domain/engine/translate"
-)
-
-// The settings, local to a mutation's transaction, in which triggers find the
-// session that it runs for, as a JSON object: ours, and the one that triggers
-// written for v1.3 read, with that one's spelling of the variables.
-const (
-	SessionSetting      = "annals.session"
-	SessionSettingAlias = "hasura.user"
 )
 
 const setSession = "SELECT set_config($1, $2, true), set_config($3, $4, true)"
@@ -82,20 +73,8 @@ func (tx transaction) begin() error {
 }
 
 func sessionSettings(s domain.Session) bound {
-	own := map[string]string{domain.OwnPrefix + "role": s.Role}
-	for name, value := range s.Variables {
-		own[name] = value
-	}
-	alias := make(map[string]string, len(own))
-	for name, value := range own {
-		if rest, ok := strings.CutPrefix(name, domain.OwnPrefix); ok {
-			name = domain.AliasPrefix + rest
-		}
-		alias[name] = value
-	}
-	ownText, _ := json.Marshal(own) // maps of strings have a JSON form
-	aliasText, _ := json.Marshal(alias)
-	return bound{setSession, [][]byte{[]byte(SessionSetting), ownText, []byte(SessionSettingAlias), aliasText}}
+	own, alias := s.Settings()
+	return bound{setSession, [][]byte{[]byte(domain.SessionSetting), []byte(own), []byte(domain.SessionSettingAlias), []byte(alias)}}
 }
 
 // root runs one root field and writes its answer.

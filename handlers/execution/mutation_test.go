@@ -8,7 +8,6 @@ import (
 	"annals/domain"
 	"annals/domain/database"
 	"annals/domain/engine/plan"
-	"annals/handlers/execution"
 )
 
 func (f *fixture) set(table, column string, v any) plan.Assignment {
@@ -216,7 +215,7 @@ func TestTriggersSeeTheSession(t *testing.T) {
 	t.Parallel()
 	f := musical(t)
 	f.exec(`create function stamp() returns trigger language plpgsql as $$ begin
-		new.name := current_setting('` + execution.SessionSetting + `')::json->>'x-service-user' || (current_setting('hasura.user')::json->>'x-hasura-role'); return new; end $$;
+		new.name := current_setting('` + domain.SessionSetting + `')::json->>'x-service-user' || (current_setting('hasura.user')::json->>'x-hasura-role'); return new; end $$;
 		create trigger stamp before insert on artist for each row execute function stamp()`)
 	in := f.insertInto("artist", response(f.of("artist", "name")...), values(f.set("artist", "id", 9)))
 	session := domain.Session{Role: "editor", Variables: map[string]string{"x-service-user": "7"}}
