@@ -1,0 +1,88 @@
+package delivery
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"unicode/utf8"
+
+	"annals/domain/wire"
+)
+
+// Format is the version that the log of an attempt says it has.
+func (k Kind) Format() string {
+	if k.OfEventTrigger() {
+		return "2"
+	}
+	return "1"
+}
+
+// RequestLog is a request as it is remembered: its body, and the headers as
+// they are configured. Values from the environment are named only, unless they
+// are to be shown; trace and signature are left out.
+func RequestLog(k Kind, r Request, p Plan, userAgent string, showEnv bool) json.RawMessage {
+	o := newObject(len(r.Body) + 256)
+	o.raw("payload", r.Body)
+	o.name("headers")
+	o.b = append(o.b, '[')
+	o.b = appendHeader(o.b, "Content-Type", "value", contentType)
+	o.b = appendHeader(append(o.b, ','), "User-Agent", "value", userAgent)
+	for _, h := range p.Headers {
+		o.b = append(o.b, ',')
+		if h.FromEnv != "" && !showEnv {
+			o.b = appendHeader(o.b, h.Name, "value_from_env", h.FromEnv)
+		} else {
+			o.b = appendHeader(o.b, h.Name, "value", h.Value)
+		}
+	}
+	o.b = append(o.b, ']')
+	return o.text("version", k.Format()).close()
+}
+
+func appendHeader(b []byte, name, key, value string) []byte {
+	b = append(b, `{"name":`...)
+	b = wire.AppendString(b, name)
+	b = append(b, `,"`+key+`":`...)
+	return append(wire.AppendString(b, value), '}')
+}
+
+// AnswerLog is an HTTP answer as it is remembered.
+func AnswerLog(k Kind, status int, header []Field, body []byte, truncated bool) json.RawMessage {
+	o := newObject(len(body) + 512)
+	o.text("type", "webhook_response")
+	o.object("data").number("status", status)
+	o.raw("body", bodyLog(body))
+	o.raw("headers", headerLog(header))
+	if truncated {
+		o.raw("truncated", json.RawMessage("true"))
+	}
+	return o.end().text("version", k.Format()).close()
+}
+
+// bodyLog is a string, or for bytes that are no text ["Base64", "..."].
+func bodyLog(body []byte) json.RawMessage {
+	if utf8.Valid(body) {
+		return wire.AppendString(nil, string(body))
+	}
+	text := wire.AppendString([]byte(`["Base64",`), base64.StdEncoding.EncodeToString(body))
+	return append(text, ']')
+}
+
+func headerLog(header []Field) json.RawMessage {
+	list := []byte{'['}
+	for i, field := range header {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = appendHeader(list, field.Name, "value", field.Value)
+	}
+	return append(list, ']')
+}
+
+// FailureLog is the lack of an answer as it is remembered: the message is JSON
+// text within the text, as in v1.3.
+func FailureLog(k Kind, message string) json.RawMessage {
+	o := newObject(len(message) + 128)
+	o.text("type", "client_error")
+	o.object("data").text("message", string(wire.AppendString(nil, message))).end()
+	return o.text("version", k.Format()).close()
+}
