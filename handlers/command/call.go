@@ -36,6 +36,9 @@ type call struct {
 	locked bool
 	// reshaped: the version's shape was read anew, in part or whole.
 	reshaped bool
+	// queues: rows were changed or deliveries asked for, so that something may
+	// be due after the commit.
+	queues bool
 	// tainted: a user's SQL ran on the connection, which is not used again.
 	tainted bool
 }
@@ -189,6 +192,9 @@ func (c *call) commit(ctx context.Context, body json.RawMessage) (Result, error)
 		return Result{}, fmt.Errorf("commit: %w", err)
 	}
 	c.Live.Publish(c.version)
+	if c.queues && c.Wake != nil {
+		c.Wake()
+	}
 	return Result{body, c.version.Position}, nil
 }
 

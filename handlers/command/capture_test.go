@@ -388,3 +388,17 @@ func TestHostileNamesAreCaptured(t *testing.T) {
 		})
 	}
 }
+
+func TestTheWorkerIsWokenAfterWhatMayQueueDeliveriesAndOnlyThen(t *testing.T) {
+	s := newService(t)
+	woken := 0
+	s.node.handler.Wake = func() { woken++ }
+	s.exec(`create table t (id int)`)
+	s.do(`{"type":"track_table","args":"t"}`)
+	s.do(`{"type":"run_sql","args":{"sql":"select 1","read_only":true}}`)
+	_, err := s.try(`{"type":"run_sql","args":{"sql":"select 1/0"}}`)
+	require.Error(t, err)
+	require.Zero(t, woken)
+	s.sql(`insert into t values (1)`)
+	require.Equal(t, 1, woken)
+}

@@ -68,6 +68,9 @@ type Parts struct {
 	Remote     RemoteSchemas
 	Deliveries Deliveries
 	Rows       Rows
+	// Wake is called after a commit that may have put something into the queue
+	// of deliveries. It must not block. Nil: nobody is told.
+	Wake func()
 }
 
 // Handler carries out calls of the metadata API on one node.

@@ -116,6 +116,7 @@ func (c *call) deliver(ctx context.Context, cmd metadata.Command) (json.RawMessa
 	if c.Deliveries == nil {
 		return nil, needsPart(cmd, "delivers webhooks")
 	}
+	c.queues = true
 	body := success
 	switch cmd := cmd.(type) {
 	case metadata.CreateScheduledEvent:
@@ -142,6 +143,7 @@ func (c *call) runRows(ctx context.Context, cmd metadata.RowCommand) (json.RawMe
 	if c.Rows == nil {
 		return nil, needsPart(cmd, "reads and changes rows")
 	}
+	c.queues = c.queues || !cmd.OnlyReads()
 	return c.Rows.RunIn(ctx, c.tx, c.version.World, c.req.Session, cmd)
 }
 

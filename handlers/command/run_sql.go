@@ -27,7 +27,7 @@ type sqlResult struct {
 // runSQL runs a user's SQL in the call's transaction. Where it is asked to, the
 // metadata follows what the SQL did to the tables that it speaks of.
 func (c *call) runSQL(ctx context.Context, cmd metadata.RunSQL) (json.RawMessage, error) {
-	c.tainted = true
+	c.tainted, c.queues = true, true
 	before, err := c.transactionID(ctx)
 	if err != nil {
 		return nil, err

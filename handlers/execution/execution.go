@@ -56,6 +56,9 @@ type Config struct {
 	Limits plan.Limits
 	// AllowList says which operations roles other than the admin may run.
 	AllowList AllowList
+	// Wake is called after each mutation: it may have put something into the
+	// queue of deliveries. It must not block. Nil: nobody is told.
+	Wake func()
 }
 
 // Executor runs operations. It is safe for concurrent use.

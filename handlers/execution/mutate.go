@@ -37,6 +37,9 @@ func (e *Executor) mutate(ctx context.Context, op Operation) (answer []byte, err
 	if err != nil {
 		return nil, errors.Join(err, leave(ctx, tx.pg))
 	}
+	if e.config.Wake != nil {
+		e.config.Wake()
+	}
 	return answer, nil
 }
 
