@@ -402,3 +402,13 @@ func TestTheWorkerIsWokenAfterWhatMayQueueDeliveriesAndOnlyThen(t *testing.T) {
 	s.sql(`insert into t values (1)`)
 	require.Equal(t, 1, woken)
 }
+
+func TestTheOrderingKeyIsAColumnOfTheRow(t *testing.T) {
+	s := listening(t, allRows+`,"ordering_key":"a"`)
+	s.exec(`insert into t values (1, 'x'); update t set a = 'y'; delete from t; insert into t values (2); alter table t drop column a; insert into t values (3)`)
+	rows, err := s.db.Pool.Query(t.Context(), `select coalesce(ordering_key, 'none') from annals.delivery_queue order by available_at`)
+	require.NoError(t, err)
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"x", "y", "y", "none", "none"}, keys)
+}

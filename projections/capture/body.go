@@ -17,8 +17,7 @@ func (d definition) body() string {
 	return sql.Print(d.statementBody()).SQL
 }
 
-// statementBody captures the rows of a statement's transition table. The id
-// goes from one table to the other in the statement itself.
+// statementBody captures the rows of a statement's transition table.
 func (d definition) statementBody() sql.Node {
 	return sql.Seq(sql.Raw(`
 declare
@@ -28,15 +27,15 @@ begin
   if annals.captures() then
     session := `), sessionVariables, sql.Raw(`;
     trace := `), traceContext, sql.Raw(`;
-    with captured as (
-      insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)
-      select annals.delivery_id(clock_timestamp()), 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`,
-        `), d.payload(), sql.Raw(`, clock_timestamp()
+    with made as materialized (
+      select annals.delivery_id(clock_timestamp()) as id, clock_timestamp() as at, `), d.payload(), sql.Raw(" as payload, "), d.orderingKey(), sql.Raw(` as ordering_key
       from `), changed, sql.Raw(`
-      returning id, due_at
+    ), captured as (
+      insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)
+      select m.id, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`, m.payload, m.at from made as m
     )
-    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at)
-    select c.id, c.due_at, `), d.lane(), sql.Raw(`, c.due_at from captured as c;
+    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
+    select m.id, m.at, `), d.lane(), sql.Raw(`, m.at, m.ordering_key from made as m;
   end if;
   return null;
 end
@@ -60,8 +59,8 @@ begin
   insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)
   values (made, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`,
     `), d.payload(), sql.Raw(`, made_at);
-  insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at)
-  values (made, made_at, `), d.lane(), sql.Raw(`, made_at);
+  insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
+  values (made, made_at, `), d.lane(), sql.Raw(", made_at, "), d.orderingKey(), sql.Raw(`);
   return null;
 end
 `))
@@ -107,6 +106,23 @@ func (d definition) image(there bool, row sql.Name) sql.Node {
 		return sql.Call("annals.capture_image", whole, names(p.Names))
 	}
 	return whole
+}
+
+// orderingKey is what tells which deliveries are made one after the other: a
+// column of the row as it is now, or was in the end. There is none where the
+// column is gone.
+func (d definition) orderingKey() sql.Node {
+	if d.column == nil {
+		return sql.Raw("null")
+	}
+	row := changed
+	switch {
+	case d.byRow() && d.operation.new:
+		row = "new"
+	case d.byRow():
+		row = "old"
+	}
+	return sql.Seq(sql.Call("row_to_json", row), sql.Raw(" operator(pg_catalog.->>) "), sql.Literal(*d.column))
 }
 
 func names(list []string) sql.Node {

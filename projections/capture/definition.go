@@ -49,6 +49,7 @@ type definition struct {
 	trigger   string // the event trigger
 	operation operation
 	spec      metadata.OperationSpec
+	column    *string // that deliveries are ordered by
 	table     relation
 }
 
@@ -61,7 +62,7 @@ func wanted(t metadata.EventTrigger, table relation) []definition {
 	var list []definition
 	for _, op := range operations {
 		if spec := op.of(t.Definition); spec != nil {
-			list = append(list, definition{t.Name, op, *spec, table})
+			list = append(list, definition{t.Name, op, *spec, t.OrderingKey, table})
 		}
 	}
 	return list
