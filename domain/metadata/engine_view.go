@@ -36,8 +36,13 @@ func standingObjects[T Object](w World, entries iter.Seq[*Entry]) iter.Seq[T] {
 	}
 }
 
-// TrackedTable returns a tracked table and its shape.
+// TrackedTable returns a tracked table and its shape. The system's tables can
+// be named too; nobody but the admin has a permission on them.
 func (w World) TrackedTable(name domain.QualifiedName) (Table, *database.Table, bool) {
+	if isSystemTable(name) {
+		shape := w.Shape.Table(name)
+		return Table{Name: name}, shape, shape != nil
+	}
 	t, ok := standingObject[Table](w, tableKey(name))
 	if !ok {
 		return Table{}, nil, false

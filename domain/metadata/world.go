@@ -117,6 +117,14 @@ func (c Catalog) Names() Names {
 	return names
 }
 
+// AllNames is Names and the system's tables: what a node reads when it looks
+// at the whole database.
+func (c Catalog) AllNames() Names {
+	names := c.Names()
+	names.Tables = append(names.Tables, systemTables()...)
+	return names
+}
+
 func (c Catalog) hasKind(kind Kind) bool {
 	for range c.OfKind(kind) {
 		return true

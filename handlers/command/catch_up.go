@@ -41,7 +41,7 @@ func (h *Handler) catchUp(ctx context.Context, q querier, v catalog.Version) (ca
 	}
 	names := metadata.NamesOfChanges(t.changes())
 	if t.reshaped {
-		names = v.World.Catalog.Names()
+		names = v.World.Catalog.AllNames()
 	}
 	found, err := readShape(ctx, q, names)
 	if err != nil {

@@ -91,7 +91,7 @@ func Start(ctx context.Context, pool *pgxpool.Pool, store *eventstore.Store, env
 	if err != nil {
 		return catalog.Version{}, err
 	}
-	found, err := readShape(ctx, pool, c.Names())
+	found, err := readShape(ctx, pool, c.AllNames())
 	if err != nil {
 		return catalog.Version{}, err
 	}

@@ -85,7 +85,7 @@ func (c *call) look(ctx context.Context, names metadata.Names) error {
 
 // reload reads the whole shape again, and looks at all capture triggers. The event lets other nodes do the same.
 func (c *call) reload(ctx context.Context, cmd metadata.ReloadMetadata) (json.RawMessage, error) {
-	found, err := readShape(ctx, c.tx, c.version.World.Catalog.Names())
+	found, err := readShape(ctx, c.tx, c.version.World.Catalog.AllNames())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,105 @@
+package migrations_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"annals/migrations"
+	"annals/migrations/pgtest"
+)
+
+// stories are deliveries as they come to be, by their first hexadecimal digit.
+const stories = `
+insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, definition, due_at)
+select (n || '000000-0000-7000-8000-000000000000')::uuid, kind, 't', 'public', 'users', '{"op":"INSERT"}',
+  '{"webhook":"http://h/","retry_conf":{"num_retries":1},"headers":[],"comment":"why"}', now() - interval '1 hour'
+from unnest(array['event', 'cron', 'scheduled'], array['1', '2', '3']) as k (kind, d), lateral (select d || s as n from generate_series(0, 7) as s) as x;
+insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, leased_by, tries, round)
+select id, due_at, 'event:t', now() + case substr(id::text, 2, 1) when '1' then interval '1 minute' when '2' then interval '5 minutes' else '-1 hour' end,
+  case substr(id::text, 2, 1) when '1' then 'node' end, case substr(id::text, 2, 1) when '0' then 0 else 1 end, case substr(id::text, 2, 1) when '7' then 2 else 1 end
+from annals.deliveries where substr(id::text, 2, 1) in ('0', '1', '2', '7');
+insert into annals.delivery_log (delivery_id, entry, outcome, round, attempt, status, recorded_at)
+select d.id, l.entry, l.outcome, l.round, l.attempt, l.status, now() + case l.entry when 'attempt' then l.attempt else 9 end * interval '1 ms'
+from annals.deliveries d join (values
+  ('2', 'attempt', 'retry', 1, 1, 500), ('3', 'attempt', 'retry', 1, 1, 500), ('3', 'attempt', 'delivered', 1, 2, 200),
+  ('4', 'attempt', 'failed', 1, 1, 500), ('5', 'dropped', null, 1, 0, null),
+  ('6', 'attempt', 'retry', 1, 1, 1000), ('6', 'cancelled', null, 1, 0, null), ('7', 'attempt', 'delivered', 1, 1, 200), ('7', 'redelivery', null, 2, 0, null)
+) as l (story, entry, outcome, round, attempt, status) on substr(d.id::text, 2, 1) = l.story`
+
+func TestTheReadModelsTellWhatBecameOfADelivery(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), stories)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"10 pending", "11 locked tries=1", "12 pending tries=1 next", "13 delivered tries=2", "14 error tries=1", "15 error", "16 archived tries=1", "17 pending tries=1",
+	}, texts(t, db, `select concat_ws(' ', substr(id::text, 1, 2), case when archived then 'archived' when delivered then 'delivered' when error then 'error' when locked then 'locked' else 'pending' end,
+		'tries=' || nullif(tries, 0), case when next_retry_at > timezone('UTC', now()) then 'next' end) from hdb_catalog.event_log order by 1`))
+	for digit, view := range map[string]string{"2": "hdb_cron_events", "3": "hdb_scheduled_events"} {
+		require.Equal(t, []string{
+			digit + "0 scheduled", digit + "1 locked", digit + "2 scheduled", digit + "3 delivered", digit + "4 error", digit + "5 dead", digit + "7 scheduled",
+		}, texts(t, db, `select substr(id::text, 1, 2) || ' ' || status from hdb_catalog.`+view+` order by 1`))
+	}
+	for digit, view := range map[string]string{"1": "event_invocation_logs", "2": "hdb_cron_event_invocation_logs", "3": "hdb_scheduled_event_invocation_logs"} {
+		require.Equal(t, []string{digit + "2 500", digit + "3 200", digit + "3 500", digit + "4 500", digit + "6 1000", digit + "7 200"},
+			texts(t, db, `select substr(event_id::text, 1, 2) || ' ' || status from hdb_catalog.`+view+` order by 1`))
+	}
+	require.Equal(t, []string{`"http://h/" why`}, texts(t, db, `select distinct webhook_conf || ' ' || comment from hdb_catalog.hdb_scheduled_events`))
+
+	_, err = db.Pool.Exec(t.Context(), `insert into annals.capture_ends values ('t', now())`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"true"}, texts(t, db, `select distinct archived::text from hdb_catalog.event_log`))
+}
+
+func TestOneDeliveryIsFoundByIndexHoweverManyThereAre(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), stories+`;
+		insert into annals.deliveries (id, kind, trigger, payload, due_at) select gen_random_uuid(), 'event', 't', '{}', now() from generate_series(1, 20000);
+		insert into annals.delivery_log (delivery_id, entry, outcome, round, attempt) select id, 'attempt', 'delivered', 1, 1 from annals.deliveries`)
+	require.NoError(t, err)
+	_, err = db.Pool.Exec(t.Context(), `analyze annals.deliveries; analyze annals.delivery_log`)
+	require.NoError(t, err)
+	for _, sql := range []string{
+		`select * from hdb_catalog.event_log where id = '13000000-0000-7000-8000-000000000000'`,
+		`select * from hdb_catalog.event_invocation_logs where event_id = '13000000-0000-7000-8000-000000000000'`,
+	} {
+		plan := strings.Join(texts(t, db, `explain `+sql), "\n")
+		require.NotContains(t, plan, "Seq Scan on deliveries", plan)
+		require.NotContains(t, plan, "Seq Scan on delivery_log", plan)
+	}
+}
+
+func TestTheVersionRowKeepsWhatToolsStoreThere(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), `update hdb_catalog.hdb_version set console_state = '{"a": 1}'`)
+	require.NoError(t, err)
+	require.Equal(t, []string{`40 {"a": 1}`}, texts(t, db, `select version || ' ' || console_state from hdb_catalog.hdb_version where hasura_uuid is not null`))
+}
+
+func TestTablesOfAnEarlierEngineStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	conn := connect(t)
+	_, err := conn.Exec(t.Context(), `create schema hdb_catalog; create table hdb_catalog.event_log (id text primary key)`)
+	require.NoError(t, err)
+	_, err = migrations.Run(t.Context(), conn)
+	require.NoError(t, err)
+	var kinds string
+	require.NoError(t, conn.QueryRow(t.Context(), `select string_agg(relkind::text, '' order by relname) from pg_class
+		where relnamespace = 'hdb_catalog'::regnamespace and relname in ('event_log', 'event_triggers')`).Scan(&kinds))
+	require.Equal(t, "rv", kinds)
+}
+
+func texts(t *testing.T, db *pgtest.DB, sql string) []string {
+	t.Helper()
+	rows, err := db.Pool.Query(context.WithoutCancel(t.Context()), sql)
+	require.NoError(t, err)
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return list
+}
