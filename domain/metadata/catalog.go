@@ -47,6 +47,32 @@ func (k Key) String() string { return string(k.Kind) + " " + k.Name }
 // stored is the key as the catalog orders it: by kind, then name.
 func (k Key) stored() string { return string(k.Kind) + "/" + k.Name }
 
+// table returns the key of the table that an object of a table belongs to, as
+// the object's own key names it.
+func (k Key) table() (Key, bool) {
+	switch k.Kind {
+	case KindRelationship, KindComputedField, KindRemoteRelationship, KindPermission:
+		return Key{KindTable, firstParts(k.Name, 2)}, true
+	}
+	return Key{}, false
+}
+
+// firstParts cuts a name made by [domain.JoinKey] after n of its parts.
+func firstParts(name string, n int) string {
+	quoted := false
+	for i := range len(name) {
+		switch {
+		case name[i] == '"':
+			quoted = !quoted
+		case name[i] == '.' && !quoted:
+			if n--; n == 0 {
+				return name[:i]
+			}
+		}
+	}
+	return name
+}
+
 func keyOf(kind Kind, parts ...string) Key { return Key{kind, domain.JoinKey(parts...)} }
 
 // Entry is one object of a catalog, and the position of the change that put

@@ -53,6 +53,9 @@ func settle(w World, position int64, changes []Change, d demand) (Decision, erro
 }
 
 func check(before, after World, changes []Change, d demand) error {
+	if err := after.refuseClashes(changes); err != nil {
+		return err
+	}
 	if after.Standing.Inconsistent() == 0 {
 		return nil
 	}

@@ -90,7 +90,7 @@ func (d draw) trigger(name string) string {
 
 func (d draw) table(name, triggers string) string {
 	return `{"table":` + name + d.maybe("configuration", func() string {
-		return d.one("configuration", `{}`, `{"custom_root_fields":{"select":"rows"},"custom_column_names":{"name":"label"}}`, `{"custom_column_names":{}}`, `{"custom_name":"thing"}`)
+		return d.one("configuration", `{}`, `{"custom_root_fields":{"select":"rows_`+triggers+`"},"custom_column_names":{"name":"label"}}`, `{"custom_column_names":{}}`, `{"custom_name":"thing_`+triggers+`"}`)
 	}) + d.maybe("object_relationships", func() string {
 		return d.some("object", `{"name":"self","using":{"manual_configuration":{"remote_table":`+name+`,"column_mapping":{"id":"id"}}}`+d.comment()+`}`)
 	}) + d.maybe("array_relationships", func() string {

@@ -489,6 +489,9 @@ func (f *following) settle() (Decision, error) {
 		changes = Difference(f.before.Catalog, f.scratch.Catalog)
 	}
 	after := f.before.WithShape(f.found()).Evolve(f.position, changes)
+	if err := after.refuseClashes(changes); err != nil {
+		return Decision{}, err
+	}
 	var fallen []Inconsistency
 	for _, i := range after.Inconsistencies() {
 		if old := f.before.Standing.index.get(f.origin(i.Key)); old == nil || old.reason == "" {

@@ -472,8 +472,10 @@ func tell(t *rapid.T) *story {
 		s.take(t, table, d, err)
 	}
 	for range 2 * rapid.IntRange(1, 30).Draw(t, "steps") {
+		before := s.world
 		what := s.step(t)
 		s.sameStanding(t, what)
+		s.sameVersions(t, before, what)
 	}
 	return s
 }
@@ -487,8 +489,47 @@ func (s *story) sameStanding(t *rapid.T, after string) {
 	}
 }
 
+// sameVersions claims that a table whose version stayed is as it was, with all
+// that belongs to it.
+func (s *story) sameVersions(t *rapid.T, before World, after string) {
+	if before.Standing.Moment() == s.world.Standing.Moment() {
+		return
+	}
+	for _, table := range []string{"a", "b", "c"} {
+		name := named(table)
+		if before.Standing.VersionOfTable(name) != s.world.Standing.VersionOfTable(name) {
+			continue
+		}
+		if diff := cmp.Diff(tableText(before, name), tableText(s.world, name)); diff != "" {
+			t.Fatalf("after %s: %s has the same version, but was (-) and is (+):\n%s", after, table, diff)
+		}
+	}
+}
+
+func tableText(w World, name domain.QualifiedName) []string {
+	lines := []string{fmt.Sprintf("%+v", w.Shape.Table(name))}
+	add := func(e *Entry) {
+		lines = append(lines, fmt.Sprintf("%s %s %t", e.Key, e.Definition, w.Standing.Stands(e.Key)))
+	}
+	if e := w.Catalog.Get(tableKey(name)); e != nil {
+		add(e)
+	}
+	for _, kind := range []Kind{KindRelationship, KindComputedField, KindRemoteRelationship, KindPermission} {
+		for e := range w.Catalog.OfTable(kind, name) {
+			add(e)
+		}
+	}
+	return lines
+}
+
 func standingText(w World) []string {
 	var lines []string
+	for name, fields := range w.Roots.Queries() {
+		lines = append(lines, fmt.Sprintf("query %s: %v", name, fields))
+	}
+	for name, fields := range w.Roots.Mutations() {
+		lines = append(lines, fmt.Sprintf("mutation %s: %v", name, fields))
+	}
 	index := w.Standing.index
 	index.stands.Scan(func(key string, st *stand) bool {
 		lines = append(lines, fmt.Sprintf("%s needs %q: %s", key, st.needs, st.reason))

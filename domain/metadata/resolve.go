@@ -185,6 +185,7 @@ func (w World) resolveAgain(keys []Key, moved []Need) Standing {
 		changed[k] = true
 	}
 	for key, ok := todo.take(); ok; key, ok = todo.take() {
+		index.moved(key)
 		before, after := index.get(key), w.resolveOne(key)
 		switch {
 		case after == nil:

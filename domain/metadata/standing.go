@@ -68,6 +68,56 @@ type standings struct {
 	needed *btree.Map[string, Key]
 	// fallen holds the keys of objects that cannot stand.
 	fallen *btree.Map[string, *stand]
+	// versions holds those that moved since everything was resolved at once;
+	// all others have the first.
+	versions *btree.Map[string, *Version]
+	first    *Version
+	moment   *Version
+}
+
+// Version stands for an object as it is, with all that belongs to it: while it
+// is the same pointer, so is the rest. Anything that is resolved again is
+// another version of itself and of the table it belongs to, so a version also
+// moves with the user's table or function, and with what the object needs.
+type Version struct{ _ byte } // not empty: pointers to nothing may be equal
+
+// Version returns that of an object, there or not.
+func (s Standing) Version(key Key) *Version {
+	if s.index == nil {
+		return nil
+	}
+	if v, ok := s.index.versions.Get(key.stored()); ok {
+		return v
+	}
+	return s.index.first
+}
+
+// Moment returns the version of the whole: another one after every change of
+// the catalog, and every change of the shape that something needs.
+func (s Standing) Moment() *Version {
+	if s.index == nil {
+		return nil
+	}
+	return s.index.moment
+}
+
+// VersionOfTable returns that of a table.
+func (s Standing) VersionOfTable(name domain.QualifiedName) *Version {
+	return s.Version(tableKey(name))
+}
+
+// VersionOfFunction returns that of a tracked function.
+func (s Standing) VersionOfFunction(name domain.QualifiedName) *Version {
+	return s.Version(functionKey(name))
+}
+
+// moved gives an object, and the table it belongs to, another version.
+func (s *standings) moved(key Key) {
+	v := &Version{}
+	s.versions.Set(key.stored(), v)
+	if table, ok := key.table(); ok {
+		s.versions.Set(table.stored(), v)
+	}
 }
 
 func newStandings() *standings {
@@ -75,13 +125,18 @@ func newStandings() *standings {
 		stands: &btree.Map[string, *stand]{},
 		needed: &btree.Map[string, Key]{},
 		fallen: &btree.Map[string, *stand]{},
+
+		versions: &btree.Map[string, *Version]{}, first: &Version{}, moment: &Version{},
 	}
 }
 
 func (s *standings) copy() *standings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &standings{stands: s.stands.Copy(), needed: s.needed.Copy(), fallen: s.fallen.Copy()}
+	return &standings{
+		stands: s.stands.Copy(), needed: s.needed.Copy(), fallen: s.fallen.Copy(),
+		versions: s.versions.Copy(), first: s.first, moment: &Version{},
+	}
 }
 
 func (s *standings) get(key Key) *stand {

@@ -23,11 +23,13 @@ type World struct {
 	Shape    database.Shape
 	Env      Environment
 	Standing Standing
+	// Roots are the names that the catalog's objects take in GraphQL.
+	Roots RootNames
 }
 
 // NewWorld puts a catalog beside a shape and resolves every object.
 func NewWorld(c Catalog, shape database.Shape, env Environment) World {
-	w := World{Catalog: c, Shape: shape, Env: env}
+	w := World{Catalog: c, Shape: shape, Env: env, Roots: indexRootNames(c)}
 	w.Standing = w.resolveAll()
 	return w
 }
@@ -38,11 +40,13 @@ func (w World) Evolve(position int64, changes []Change) World {
 	if len(changes) == 0 {
 		return w
 	}
-	w.Catalog = w.Catalog.Evolve(position, changes)
+	before := w.Catalog
+	w.Catalog = before.Evolve(position, changes)
 	keys := make([]Key, len(changes))
 	for i, c := range changes {
 		keys[i] = c.Key()
 	}
+	w.Roots = w.Roots.evolve(before, w.Catalog, keys)
 	w.Standing = w.resolveAgain(keys, nil)
 	return w
 }
@@ -52,21 +56,26 @@ func (w World) Evolve(position int64, changes []Change) World {
 // again.
 func (w World) WithShape(found database.Found) World {
 	var moved []Need
+	other := database.Found{
+		Tables:    map[domain.QualifiedName]*database.Table{},
+		Functions: map[domain.QualifiedName][]*database.Function{},
+		Types:     found.Types,
+	}
 	for name, table := range found.Tables {
 		if !w.Shape.KnowsTable(name) || !reflect.DeepEqual(w.Shape.Table(name), table) {
-			moved = append(moved, needTable(name))
+			moved, other.Tables[name] = append(moved, needTable(name)), table
 		}
 	}
 	for name, functions := range found.Functions {
 		if !w.Shape.KnowsFunction(name) || !reflect.DeepEqual(w.Shape.Functions(name), functions) {
-			moved = append(moved, needDatabaseFunction(name))
+			moved, other.Functions[name] = append(moved, needDatabaseFunction(name)), functions
 		}
 	}
 	var keys []Key
 	if found.Types != nil && !w.Shape.SameTypes(found.Types) {
 		keys = append(keys, customTypesKey) // and with it the actions
 	}
-	w.Shape = w.Shape.With(found)
+	w.Shape = w.Shape.With(other)
 	if len(moved)+len(keys) > 0 {
 		w.Standing = w.resolveAgain(keys, moved)
 	}

@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,6 +32,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/plan"
+	"annals/domain/engine/schema"
 	"annals/domain/engine/translate"
 	"annals/domain/metadata"
 	"annals/projections/allowlist"
@@ -66,7 +66,8 @@ type Executor struct {
 	pool   *pgxpool.Pool
 	world  func() metadata.World
 	config Config
-	kept   atomic.Pointer[generation]
+	schema *schema.Schema
+	kept   plans
 	gate   gate
 }
 
@@ -79,7 +80,11 @@ func New(pool *pgxpool.Pool, world func() metadata.World, c Config) *Executor {
 	if c.KeptPlans == 0 {
 		c.KeptPlans = DefaultKeptPlans
 	}
-	return &Executor{pool: pool, world: world, config: c, gate: newGate(c.AllowList, allowlist.NewLive(world))}
+	return &Executor{
+		pool: pool, world: world, config: c, schema: schema.New(),
+		kept: plans{capacity: c.KeptPlans, byKey: make(map[planKey]*prepared)},
+		gate: newGate(c.AllowList, allowlist.NewLive(world)),
+	}
 }
 
 // Connections sets how a pool's connections have to be for an [Executor]: the

@@ -31,7 +31,7 @@ type Live struct {
 	Values string
 
 	bound [][][]byte // the parameters of each statement
-	made  *generation
+	made  *prepared
 }
 
 // PrepareLive makes the plan of a subscription. What is wrong with it, or with
@@ -40,27 +40,27 @@ func (e *Executor) PrepareLive(ctx context.Context, r Request) (*Live, error) {
 	if err := e.Admit(ctx, r); err != nil {
 		return nil, err
 	}
-	g := e.generation()
-	p, op, err := e.prepareIn(g, r)
+	p, op, err := e.prepareIn(e.world(), r)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkLive(op); err != nil {
 		return nil, err
 	}
-	return newLive(p.shape(), op, g)
+	return newLive(p.shape(), op, p)
 }
 
-func newLive(s *Shape, op Operation, g *generation) (*Live, error) {
-	l := &Live{Shape: s, made: g}
+func newLive(s *Shape, op Operation, p *prepared) (*Live, error) {
+	l := &Live{Shape: s, made: p}
 	if err := l.bind(translate.Binding{Variables: op.Variables, Session: op.Session}); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// IsCurrent reports whether a subscription was prepared under the metadata of this moment.
-func (e *Executor) IsCurrent(l *Live) bool { return l.made == e.generation() }
+// IsCurrent reports whether a subscription would be prepared in the same way
+// under the metadata of this moment.
+func (e *Executor) IsCurrent(l *Live) bool { return l.made.holds(e.world()) }
 
 func checkLive(op Operation) error {
 	if op.Plan.Kind != plan.Subscription {

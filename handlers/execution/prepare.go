@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"annals/domain/engine/plan"
 	"annals/domain/engine/schema"
@@ -22,16 +23,14 @@ const (
 	MaxKeptQueryBytes = 64 << 10
 )
 
-// generation is what is kept while the metadata stays as it is: the schema,
-// and plans with their statements.
-type generation struct {
-	catalog  metadata.Catalog
-	standing metadata.Standing
-	schema   *schema.Schema
+// plans is what is kept of operations: their plans, with their statements. A
+// plan is kept from one world of the metadata to the next, for as long as what
+// it was made of does not change.
+type plans struct {
 	capacity int
 
 	mu    sync.RWMutex
-	plans map[planKey]*prepared
+	byKey map[planKey]*prepared
 }
 
 type planKey struct {
@@ -43,46 +42,52 @@ type planKey struct {
 // prepared is a plan with the statements of a query; those of a mutation
 // depend on what it finds.
 type prepared struct {
-	plan  *plan.Operation
-	steps []translate.Step
+	plan    *plan.Operation
+	steps   []translate.Step
+	sources schema.Sources
+	// seen is the moment of the metadata at which the plan was last found to hold.
+	seen atomic.Pointer[metadata.Version]
 	// shape is a subscription's, made when it is first asked for.
 	shape func() *Shape
 }
 
-// generation returns what is kept for the metadata of this moment.
-func (e *Executor) generation() *generation {
-	w := e.world()
-	g := e.kept.Load()
-	if g != nil && g.catalog == w.Catalog && g.standing == w.Standing {
-		return g
+// holds reports whether the plan is also the one for a world. It looks at the
+// plan's sources once for each change of the metadata.
+func (p *prepared) holds(w metadata.World) bool {
+	now := w.Standing.Moment()
+	if p.seen.Load() == now {
+		return true
 	}
-	next := &generation{
-		catalog: w.Catalog, standing: w.Standing, schema: schema.New(w),
-		capacity: e.config.KeptPlans, plans: make(map[planKey]*prepared),
+	if !p.sources.Hold(w) {
+		return false
 	}
-	// Of two that find the metadata moved, both may go on with their own: one is kept.
-	e.kept.CompareAndSwap(g, next)
-	return next
+	p.seen.Store(now)
+	return true
 }
 
 // prepare returns a request's plan, made anew unless one is kept that fits its variables.
 func (e *Executor) prepare(r Request) (Operation, error) {
-	_, op, err := e.prepareIn(e.generation(), r)
+	_, op, err := e.prepareIn(e.world(), r)
 	return op, err
 }
 
-// prepareIn prepares a request for the metadata of one moment.
-func (e *Executor) prepareIn(g *generation, r Request) (*prepared, Operation, error) {
+// prepareIn prepares a request in a world of the metadata.
+func (e *Executor) prepareIn(w metadata.World, r Request) (*prepared, Operation, error) {
 	key := planKey{r.Session.Role, r.BackendOnly, r.Query.OperationName, r.Query.Query}
-	p := g.find(key)
-	if p == nil || !p.plan.Fits(r.Query.Variables) {
+	p := e.kept.find(key)
+	if p == nil || !p.holds(w) || !p.plan.Fits(r.Query.Variables) {
 		r.Query.Limits = e.config.Limits
-		op, err := plan.Build(g.schema.Role(r.Session.Role, r.BackendOnly), r.Query)
+		role := e.schema.Role(w, r.Session.Role, r.BackendOnly)
+		op, err := plan.Build(role, r.Query)
 		if err != nil {
 			return nil, Operation{}, err
 		}
-		p = &prepared{op, e.translate(op), sync.OnceValue(func() *Shape { return e.shapeOf(op) })}
-		g.keep(key, p)
+		p = &prepared{
+			plan: op, steps: e.translate(op), sources: role.Sources(),
+			shape: sync.OnceValue(func() *Shape { return e.shapeOf(op) }),
+		}
+		p.seen.Store(w.Standing.Moment())
+		e.kept.keep(key, p)
 	}
 	variables, err := variablesOf(r.Query.Variables)
 	if err != nil {
@@ -109,26 +114,28 @@ func variablesOf(raw json.RawMessage) (variables map[string]json.RawMessage, err
 	return variables, nil
 }
 
-func (g *generation) find(key planKey) *prepared {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.plans[key]
+func (k *plans) find(key planKey) *prepared {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.byKey[key]
 }
 
 // keep keeps a plan; where there are too many, any other gives way.
-func (g *generation) keep(key planKey, p *prepared) {
-	if len(key.query) > MaxKeptQueryBytes || constantBytes(p.plan) > MaxKeptConstantBytes || g.capacity < 1 {
+func (k *plans) keep(key planKey, p *prepared) {
+	if len(key.query) > MaxKeptQueryBytes || constantBytes(p.plan) > MaxKeptConstantBytes || k.capacity < 1 {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for other := range g.plans {
-		if len(g.plans) < g.capacity {
-			break
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, again := k.byKey[key]; !again {
+		for other := range k.byKey {
+			if len(k.byKey) < k.capacity {
+				break
+			}
+			delete(k.byKey, other)
 		}
-		delete(g.plans, other)
 	}
-	g.plans[key] = p
+	k.byKey[key] = p
 }
 
 // translate makes the statements of a query's steps. Constants have none.

@@ -11,7 +11,6 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/plan"
-	"annals/domain/engine/schema"
 	"annals/domain/engine/translate"
 	"annals/domain/metadata"
 )
@@ -22,7 +21,7 @@ import (
 func (e *Executor) RunIn(
 	ctx context.Context, tx pgx.Tx, w metadata.World, s domain.Session, cmd metadata.RowCommand,
 ) (json.RawMessage, error) {
-	op, err := plan.OfRows(e.schemaOf(w).Role(s.Role, false), cmd)
+	op, err := plan.OfRows(e.schema.Role(w, s.Role, false), cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -40,14 +39,6 @@ func (e *Executor) RunIn(
 		return nil, atArguments(err)
 	}
 	return answer, nil
-}
-
-// schemaOf returns the schema of a world: the one kept, if it is of that world.
-func (e *Executor) schemaOf(w metadata.World) *schema.Schema {
-	if g := e.kept.Load(); g != nil && g.catalog == w.Catalog && g.standing == w.Standing {
-		return g.schema
-	}
-	return schema.New(w)
 }
 
 // only runs the one root field of an operation, for its answer alone.

@@ -13,6 +13,7 @@ import (
 	"annals/domain/engine/plan"
 	"annals/domain/engine/schema"
 	"annals/domain/engine/schema/schematest"
+	"annals/domain/metadata"
 )
 
 const authorsShape = `
@@ -28,13 +29,13 @@ const authorsMetadata = `
 {"type":"create_select_permission","args":{"table":"author","role":"user","permission":{"columns":["name"],"filter":{"id":"X-Hasura-User-Id"}}}}
 `
 
-func authors(t testing.TB) *schema.Schema {
-	return schema.New(schematest.World(t, authorsShape, authorsMetadata))
+func authors(t testing.TB) metadata.World {
+	return schematest.World(t, authorsShape, authorsMetadata)
 }
 
 func build(t testing.TB, req plan.Request) *plan.Operation {
 	t.Helper()
-	op, err := plan.Build(authors(t).Role(domain.AdminRole, false), req)
+	op, err := plan.Build(schema.For(authors(t), domain.AdminRole, false), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestAnOperationThatIsTooLargeIsRefused(t *testing.T) {
 		{"a text too long", wide, plan.Limits{MaxTokens: 100}, "$.query"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := plan.Build(authors(t).Role(domain.AdminRole, false), plan.Request{Query: c.query, Limits: c.limits})
+			_, err := plan.Build(schema.For(authors(t), domain.AdminRole, false), plan.Request{Query: c.query, Limits: c.limits})
 			var refusal *domain.Error
 			if !errors.As(err, &refusal) || refusal.Code != domain.ValidationFailed {
 				t.Fatalf("not refused: %v", err)
@@ -124,7 +125,7 @@ func TestPlansAreBuiltAtTheSameTime(t *testing.T) {
 	for i := range 16 {
 		group.Go(func() {
 			role := []string{domain.AdminRole, "user"}[i%2]
-			if _, err := plan.Build(world.Role(role, false), plan.Request{Query: "query { author { name } }"}); err != nil {
+			if _, err := plan.Build(schema.For(world, role, false), plan.Request{Query: "query { author { name } }"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -145,7 +146,7 @@ func FuzzAnyOperationIsBuiltOrRefused(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query, variables string) {
 		for _, role := range []string{domain.AdminRole, "user"} {
 			req := plan.Request{Query: query, Variables: json.RawMessage(variables)}
-			op, err := plan.Build(world.Role(role, false), req)
+			op, err := plan.Build(schema.For(world, role, false), req)
 			var refusal *domain.Error
 			switch {
 			case err == nil && !op.Fits(req.Variables):
@@ -166,14 +167,14 @@ func BenchmarkBuildWithManyTables(b *testing.B) {
 				shape += fmt.Sprintf("table t%d: id int4 pk, name text\n", i)
 				calls += fmt.Sprintf("{\"type\":\"track_table\",\"args\":\"t%d\"}\n", i)
 			}
-			world := schema.New(schematest.World(b, shape, calls))
+			world := schematest.World(b, shape, calls)
 			query := "query ($i: Int!) { author(where: {id: {_gt: $i}, articles: {title: {_like: \"a%\"}}}, order_by: {name: asc}) {"
 			for i := range 10 {
 				query += fmt.Sprintf(" a%d: id b%d: articles { id title author { id name } }", i, i)
 			}
 			req := plan.Request{Query: query + "} }", Variables: json.RawMessage(`{"i":1}`)}
 			once := func() {
-				if _, err := plan.Build(world.Role(domain.AdminRole, false), req); err != nil {
+				if _, err := plan.Build(schema.For(world, domain.AdminRole, false), req); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -18,6 +18,7 @@ import (
 	"annals/domain/engine/plan"
 	"annals/domain/engine/schema"
 	"annals/domain/engine/schema/schematest"
+	"annals/domain/metadata"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations of the golden files")
@@ -41,7 +42,7 @@ func runGolden(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	sections := archive.Files
-	world := schema.New(schematest.World(t, string(sections[0].Data), string(sections[1].Data)))
+	world := schematest.World(t, string(sections[0].Data), string(sections[1].Data))
 	rewritten := slices.Clone(sections[:2])
 	for i := 2; i < len(sections); i++ {
 		name, ok := strings.CutPrefix(sections[i].Name, "case ")
@@ -74,7 +75,7 @@ func runGolden(t *testing.T, file string) {
 
 // outcome builds a case: "role: user", "variables: {}" and "operation: name"
 // may stand before the operation.
-func outcome(t *testing.T, world *schema.Schema, text string) txtar.File {
+func outcome(t *testing.T, world metadata.World, text string) txtar.File {
 	role, backendOnly, req := domain.AdminRole, false, plan.Request{}
 	for {
 		line, rest, _ := strings.Cut(text, "\n")
@@ -92,7 +93,7 @@ func outcome(t *testing.T, world *schema.Schema, text string) txtar.File {
 		text = rest
 	}
 	req.Query = text
-	op, err := plan.Build(world.Role(role, backendOnly), req)
+	op, err := plan.Build(schema.For(world, role, backendOnly), req)
 	if err == nil {
 		if !op.Fits(req.Variables) {
 			t.Errorf("the plan does not fit its own request: %s", text)

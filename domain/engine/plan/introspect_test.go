@@ -19,13 +19,14 @@ import (
 	"annals/domain/engine/plan"
 	"annals/domain/engine/schema"
 	"annals/domain/engine/schema/schematest"
+	"annals/domain/metadata"
 )
 
 // goldenWorld is a world of the golden files, with all its roles and cases.
 type goldenWorld struct {
-	schema *schema.Schema
-	roles  []string
-	cases  []txtar.File
+	world metadata.World
+	roles []string
+	cases []txtar.File
 }
 
 var roleName = regexp.MustCompile(`"role":"([^"]+)"`)
@@ -43,9 +44,9 @@ func eachGoldenWorld(t *testing.T, do func(*testing.T, goldenWorld)) {
 			}
 			calls := string(archive.Files[1].Data)
 			w := goldenWorld{
-				schema: schema.New(schematest.World(t, string(archive.Files[0].Data), calls)),
-				roles:  []string{domain.AdminRole, "stranger"},
-				cases:  archive.Files[2:],
+				world: schematest.World(t, string(archive.Files[0].Data), calls),
+				roles: []string{domain.AdminRole, "stranger"},
+				cases: archive.Files[2:],
 			}
 			for _, found := range roleName.FindAllStringSubmatch(calls, -1) {
 				if !slices.Contains(w.roles, found[1]) {
@@ -80,7 +81,7 @@ func loaded(t *testing.T, r *schema.Role) *ast.Schema {
 func TestTheSchemaOfEachRoleIsValid(t *testing.T) {
 	eachGoldenWorld(t, func(t *testing.T, w goldenWorld) {
 		for _, role := range w.roles {
-			loaded(t, w.schema.Role(role, true))
+			loaded(t, schema.For(w.world, role, true))
 		}
 	})
 }
@@ -92,7 +93,7 @@ var semantic = regexp.MustCompile("already (being )?determined|arguments cannot 
 func TestWhateverIntrospectionTellsIsAccepted(t *testing.T) {
 	eachGoldenWorld(t, func(t *testing.T, w goldenWorld) {
 		for _, name := range w.roles {
-			role := w.schema.Role(name, true)
+			role := schema.For(w.world, name, true)
 			s := loaded(t, role)
 			for kind, root := range map[string]*ast.Definition{"query": s.Query, "mutation": s.Mutation, "subscription": s.Subscription} {
 				if root == nil {
@@ -244,7 +245,7 @@ func TestIntrospectionTellsWhateverIsAccepted(t *testing.T) {
 				}
 				query = rest
 			}
-			if _, errs := gqlparser.LoadQueryWithRules(loaded(t, w.schema.Role(role, true)), query, nil); errs != nil {
+			if _, errs := gqlparser.LoadQueryWithRules(loaded(t, schema.For(w.world, role, true)), query, nil); errs != nil {
 				t.Errorf("%s: %v\n%s", name, errs, query)
 			}
 		}
@@ -253,7 +254,7 @@ func TestIntrospectionTellsWhateverIsAccepted(t *testing.T) {
 
 func TestAnIntrospectionThatAnswersTheSchemaOverAndOverIsRefused(t *testing.T) {
 	query := "{ __schema { types { " + strings.Repeat("inputFields { type { ", 12) + "name" + strings.Repeat(" } }", 12) + " } } }"
-	_, err := plan.Build(authors(t).Role(domain.AdminRole, false), plan.Request{Query: query})
+	_, err := plan.Build(schema.For(authors(t), domain.AdminRole, false), plan.Request{Query: query})
 	if err == nil || !strings.Contains(err.Error(), "times over") {
 		t.Fatalf("not refused: %v", err)
 	}
@@ -265,7 +266,7 @@ func TestTheQueryOfToolsIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, role := range []string{domain.AdminRole, "user"} {
-		op, err := plan.Build(authors(t).Role(role, false), plan.Request{Query: string(query)})
+		op, err := plan.Build(schema.For(authors(t), role, false), plan.Request{Query: string(query)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/database"
+	"annals/domain/metadata"
 )
 
 // Function is a function with the names and types of its arguments in GraphQL.
@@ -34,7 +35,7 @@ type special struct {
 }
 
 func newFunction(shape *database.Function, s special) *Function {
-	f := &Function{Shape: shape, ArgsType: GraphQLName(shape.Name) + "_args"}
+	f := &Function{Shape: shape, ArgsType: metadata.GraphQLName(shape.Name) + "_args"}
 	unnamed := 0
 	for i, a := range shape.Arguments {
 		element, array := strings.CutPrefix(a.Type, "_")
@@ -85,7 +86,8 @@ func (f *Function) NeedsInput() bool {
 
 // trackedFunction returns a tracked function.
 func (r *Role) trackedFunction(name domain.QualifiedName) *Function {
-	tracked, shape, ok := r.World().TrackedFunction(name)
+	r.sources.function(r.world, name)
+	tracked, shape, ok := r.world.TrackedFunction(name)
 	if !ok {
 		return nil
 	}

@@ -34,9 +34,9 @@ func TestIntrospectionTellsWhatARoleSees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := schema.New(schematest.World(t, string(archive.Files[0].Data), string(archive.Files[1].Data)))
+	world := schematest.World(t, string(archive.Files[0].Data), string(archive.Files[1].Data))
 	for i, role := range archive.Files[2:] {
-		got := printed(world.Role(role.Name, false).Introspect())
+		got := printed(schema.For(world, role.Name, false).Introspect())
 		if *update {
 			archive.Files[i+2].Data = []byte(got)
 			continue
@@ -68,7 +68,7 @@ table article: id int4 pk, author_id int4 references author(id), editor_id int4 
 {"type":"create_select_permission","args":{"table":"article","role":"all","permission":{"columns":["id"],"filter":{}}}}
 {"type":"create_select_permission","args":{"table":"author","role":"all","permission":{"columns":["id"],"filter":{}}}}
 `
-	world := schema.New(schematest.World(t, shape, calls))
+	world := schematest.World(t, shape, calls)
 	for _, c := range []struct{ role, field, want string }{
 		{"admin", "author", "author!"},
 		{"admin", "editor", "author"},
@@ -76,7 +76,7 @@ table article: id int4 pk, author_id int4 references author(id), editor_id int4 
 		{"all", "author", "author!"},
 		{"some", "author", "author"},
 	} {
-		article := world.Role(c.role, false).Introspect().Types["article"]
+		article := schema.For(world, c.role, false).Introspect().Types["article"]
 		if got := article.Fields.ForName(c.field).Type.String(); got != c.want {
 			t.Errorf("to %s, %s is %s, not %s", c.role, c.field, got, c.want)
 		}

@@ -60,7 +60,7 @@ func longName(typname string) string {
 }
 
 func enumLeaf(t metadata.Table, shape *database.Table) Leaf {
-	return Leaf{Name: tableName(t) + "_enum", Enum: shape.Enum, SQL: "text"}
+	return Leaf{Name: t.GraphQLName() + "_enum", Enum: shape.Enum, SQL: "text"}
 }
 
 // numericTypes can be added, and averaged.

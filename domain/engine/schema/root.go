@@ -1,11 +1,7 @@
 package schema
 
 import (
-	"cmp"
 	"iter"
-	"slices"
-
-	"github.com/tidwall/btree"
 
 	"annals/domain"
 	"annals/domain/metadata"
@@ -19,21 +15,21 @@ const (
 )
 
 // RootKind is what a root field does.
-type RootKind byte
+type RootKind = metadata.RootKind
 
 // The kinds of root fields: of tables, and of functions.
 const (
-	Select RootKind = iota
-	SelectByPK
-	SelectAggregate
-	Insert
-	InsertOne
-	Update
-	UpdateByPK
-	Delete
-	DeleteByPK
-	Call
-	CallAggregate
+	Select          = metadata.RootSelect
+	SelectByPK      = metadata.RootSelectByPK
+	SelectAggregate = metadata.RootSelectAggregate
+	Insert          = metadata.RootInsert
+	InsertOne       = metadata.RootInsertOne
+	Update          = metadata.RootUpdate
+	UpdateByPK      = metadata.RootUpdateByPK
+	Delete          = metadata.RootDelete
+	DeleteByPK      = metadata.RootDeleteByPK
+	Call            = metadata.RootCall
+	CallAggregate   = metadata.RootCallAggregate
 )
 
 // Root is a root field that a role has. Function is set for the last two
@@ -45,161 +41,66 @@ type Root struct {
 	Function *Function
 }
 
-// reference is a root field before a role was asked about it.
-type reference struct {
-	kind   RootKind
-	object domain.QualifiedName
-}
-
-// roots is the index of the root fields of all tables and functions of a
-// catalog, standing or not. A name can have more than one only where roles
-// never see both.
-type roots struct {
-	queries, mutations *btree.Map[string, []reference]
-}
-
-func newRoots() roots {
-	return roots{&btree.Map[string, []reference]{}, &btree.Map[string, []reference]{}}
-}
-
-func indexRoots(c metadata.Catalog) roots {
-	ix := newRoots()
-	for e := range c.OfKind(metadata.KindTable) {
-		ix.apply(e.Object(), added)
-	}
-	for e := range c.OfKind(metadata.KindFunction) {
-		ix.apply(e.Object(), added)
-	}
-	return ix
-}
-
-// edit adds a reference to those of a name, or takes it away.
-type edit func([]reference, reference) []reference
-
-func added(list []reference, r reference) []reference {
-	if slices.Contains(list, r) {
-		return list
-	}
-	return append(slices.Clip(list), r)
-}
-
-func removed(list []reference, r reference) []reference {
-	return slices.DeleteFunc(slices.Clone(list), func(o reference) bool { return o == r })
-}
-
-func (ix roots) copy() roots { return roots{ix.queries.Copy(), ix.mutations.Copy()} }
-
-// replace takes out what an object was and puts in what it is; either may be
-// nil.
-func (ix roots) replace(before, after *metadata.Entry) {
-	if before != nil {
-		ix.apply(before.Object(), removed)
-	}
-	if after != nil {
-		ix.apply(after.Object(), added)
-	}
-}
-
-func (ix roots) apply(o metadata.Object, do edit) {
-	set := func(m *btree.Map[string, []reference], name string, r reference) {
-		list, _ := m.Get(name)
-		if list = do(list, r); len(list) > 0 {
-			m.Set(name, list)
-		} else {
-			m.Delete(name)
-		}
-	}
-	switch o := o.(type) {
-	case metadata.Table:
-		ix.table(o, set)
-	case metadata.Function:
-		ix.function(o, set)
-	}
-}
-
-type setReference func(*btree.Map[string, []reference], string, reference)
-
-func (ix roots) table(t metadata.Table, set setReference) {
-	name, own := tableName(t), t.Configuration.RootFields
-	field := func(in *btree.Map[string, []reference], kind RootKind, custom, standard string) {
-		set(in, cmp.Or(custom, standard), reference{kind, t.Name})
-	}
-	field(ix.queries, Select, own.Select, name)
-	field(ix.queries, SelectByPK, own.SelectByPK, name+"_by_pk")
-	field(ix.queries, SelectAggregate, own.SelectAggregate, name+AggregateSuffix)
-	field(ix.mutations, Insert, own.Insert, "insert_"+name)
-	field(ix.mutations, InsertOne, own.InsertOne, "insert_"+name+"_one")
-	field(ix.mutations, Update, own.Update, "update_"+name)
-	field(ix.mutations, UpdateByPK, own.UpdateByPK, "update_"+name+"_by_pk")
-	field(ix.mutations, Delete, own.Delete, "delete_"+name)
-	field(ix.mutations, DeleteByPK, own.DeleteByPK, "delete_"+name+"_by_pk")
-}
-
-func (ix roots) function(f metadata.Function, set setReference) {
-	name := GraphQLName(f.Name)
-	if f.ChangesRows() {
-		set(ix.mutations, name, reference{Call, f.Name})
-		return
-	}
-	set(ix.queries, name, reference{Call, f.Name})
-	set(ix.queries, name+AggregateSuffix, reference{CallAggregate, f.Name})
-}
-
 // Query returns a root field of queries and subscriptions.
 func (r *Role) Query(name string) (Root, bool) {
-	references, _ := r.schema.roots().queries.Get(name)
-	return r.first(name, references)
+	fields := r.world.Roots.Query(name)
+	r.sources.query(name, fields)
+	return r.first(name, fields)
 }
 
 // Mutation returns a root field of mutations.
 func (r *Role) Mutation(name string) (Root, bool) {
-	references, _ := r.schema.roots().mutations.Get(name)
-	return r.first(name, references)
+	fields := r.world.Roots.Mutation(name)
+	r.sources.mutation(name, fields)
+	return r.first(name, fields)
 }
 
 // Queries yields all root fields of queries and subscriptions, by name.
-func (r *Role) Queries() iter.Seq[Root] { return r.all(r.schema.roots().queries) }
+func (r *Role) Queries() iter.Seq[Root] { return r.all(r.world.Roots.Queries()) }
 
 // Mutations yields all root fields of mutations, by name.
-func (r *Role) Mutations() iter.Seq[Root] { return r.all(r.schema.roots().mutations) }
+func (r *Role) Mutations() iter.Seq[Root] { return r.all(r.world.Roots.Mutations()) }
 
-func (r *Role) all(index *btree.Map[string, []reference]) iter.Seq[Root] {
+func (r *Role) all(index iter.Seq2[string, []metadata.RootField]) iter.Seq[Root] {
+	r.sources.everything()
 	return func(yield func(Root) bool) {
-		index.Scan(func(name string, references []reference) bool {
-			root, ok := r.first(name, references)
-			return !ok || yield(root)
-		})
+		for name, fields := range index {
+			if root, ok := r.first(name, fields); ok && !yield(root) {
+				return
+			}
+		}
 	}
 }
 
 // HasMutations reports whether the role has any mutation. It may have to look
 // at all tables, so it is asked only when a mutation was not found.
-func (r *Role) HasMutations() bool { return r.mutations() }
-
-func (r *Role) findMutation() bool {
+func (r *Role) HasMutations() bool {
 	for range r.Mutations() {
 		return true
 	}
 	return false
 }
 
-func (r *Role) first(name string, references []reference) (Root, bool) {
+func (r *Role) first(name string, fields []metadata.RootField) (Root, bool) {
 	if !domain.IsGraphQLName(name) {
 		return Root{}, false
 	}
-	for _, ref := range references {
-		if root, ok := r.root(name, ref); ok {
+	for _, f := range fields {
+		if root, ok := r.root(name, f); ok {
 			return root, true
 		}
 	}
 	return Root{}, false
 }
 
-func (r *Role) root(name string, ref reference) (Root, bool) {
-	root := Root{Kind: ref.kind, Name: name}
-	table := ref.object
-	if ref.kind == Call || ref.kind == CallAggregate {
-		if root.Function = r.trackedFunction(ref.object); root.Function == nil {
+func (r *Role) root(name string, f metadata.RootField) (Root, bool) {
+	root := Root{Kind: f.Kind, Name: name}
+	table := f.Object
+	switch f.Kind {
+	case metadata.RootAction:
+		return Root{}, false // another package's field
+	case Call, CallAggregate:
+		if root.Function = r.trackedFunction(f.Object); root.Function == nil {
 			return Root{}, false
 		}
 		table = *root.Function.Shape.ReturnsTable

@@ -2,12 +2,13 @@
 // and types of root fields, tables, columns, relationships, functions and
 // computed fields.
 //
-// A [Schema] belongs to one world of the metadata, a [Role] to a schema.
-// Nothing is made before it is asked for: a role's [Table] when a field leads
-// to it, and then kept. So an operation costs what it touches, however many
-// tables there are. Only the index of root fields is made of all of them, once;
-// [Schema.Evolve] patches it when the metadata changes. [Role.Introspect] makes
-// everything, for who asks for everything, and keeps nothing of it.
+// A [Role] is what a role sees in one world of the metadata. Nothing is made
+// before it is asked for: a role's [Table] when a field leads to it. So an
+// operation costs what it touches, however many tables there are. A Role notes
+// all that it was asked for: its [Sources] tell whether what was made with it
+// still holds in a later world. A [Schema] keeps what roles and worlds share.
+// [Role.Introspect] makes everything, for who asks for everything, and keeps
+// nothing of it.
 //
 // What a role may not have is not there. Package schema says what exists;
 // package plan reads operations with it, and says in v1.3's words what is
@@ -22,126 +23,81 @@ import (
 	"annals/domain/metadata"
 )
 
-// Schema is what the tracked tables and functions are in GraphQL, to any role.
-// It is safe for concurrent use.
+// Schema keeps the definitions of tables for all roles, from one world of the
+// metadata to the next. It is safe for concurrent use.
 type Schema struct {
-	world metadata.World
-	roots func() roots
-
 	mu          sync.Mutex
-	definitions map[domain.QualifiedName]*Definition
-	roles       map[roleKey]*Role
+	definitions map[domain.QualifiedName]*kept
 }
 
-type roleKey struct {
-	name        string
-	backendOnly bool
+// kept is a definition, nil for a table without one, and what it was made of.
+type kept struct {
+	definition *Definition
+	sources    Sources
 }
 
-// New returns the schema of a world.
-func New(w metadata.World) *Schema {
-	return with(w, sync.OnceValue(func() roots { return indexRoots(w.Catalog) }))
-}
-
-func with(w metadata.World, roots func() roots) *Schema {
-	return &Schema{
-		world:       w,
-		roots:       roots,
-		definitions: map[domain.QualifiedName]*Definition{},
-		roles:       map[roleKey]*Role{},
-	}
-}
-
-// Evolve returns the schema of a later world, which differs from the one
-// before in the objects under the keys, and in whatever of the database's
-// shape. It costs what changed.
-func (s *Schema) Evolve(w metadata.World, changed []metadata.Key) *Schema {
-	s.mu.Lock()
-	ix := s.roots().copy()
-	s.mu.Unlock()
-	for _, key := range changed {
-		ix.replace(s.world.Catalog.Get(key), w.Catalog.Get(key))
-	}
-	return with(w, func() roots { return ix })
-}
+// New returns a schema that keeps nothing yet.
+func New() *Schema { return &Schema{definitions: map[domain.QualifiedName]*kept{}} }
 
 // For returns a role's part of a world of its own. Who asks for more than one
 // role keeps a [Schema].
 func For(w metadata.World, role string, backendOnly bool) *Role {
-	return New(w).Role(role, backendOnly)
+	return New().Role(w, role, backendOnly)
 }
 
-// Role returns what a role sees. A request with the backend-only privilege
-// also sees the insert permissions that are kept for it.
-func (s *Schema) Role(name string, backendOnly bool) *Role {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := roleKey{name, backendOnly}
-	r, ok := s.roles[key]
-	if !ok {
-		r = &Role{Name: name, schema: s, backendOnly: backendOnly, tables: map[domain.QualifiedName]*Table{}}
-		r.mutations = sync.OnceValue(r.findMutation)
-		s.roles[key] = r
+// Role returns what a role sees of a world. A request with the backend-only
+// privilege also sees the insert permissions that are kept for it. A Role is
+// not safe for concurrent use while something is made with it.
+func (s *Schema) Role(w metadata.World, name string, backendOnly bool) *Role {
+	return &Role{
+		Name: name, world: w, schema: s, backendOnly: backendOnly,
+		tables: map[domain.QualifiedName]*Table{}, sources: newSources(w),
 	}
-	return r
 }
 
 // definition returns a table as all roles have it; nil when it is not tracked,
 // cannot stand, or has no name in GraphQL.
-func (s *Schema) definition(name domain.QualifiedName) *Definition {
+func (s *Schema) definition(w metadata.World, name domain.QualifiedName) *kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d, ok := s.definitions[name]
-	if !ok {
-		d = newDefinition(s.world, name)
-		s.definitions[name] = d
+	k, ok := s.definitions[name]
+	if !ok || !k.sources.Hold(w) {
+		k = &kept{sources: newSources(w)}
+		k.definition = newDefinition(w, name, &k.sources)
+		s.definitions[name] = k
 	}
-	return d
+	return k
 }
 
-// Role is what a role sees. It is safe for concurrent use.
+// Role is what a role sees.
 type Role struct {
 	Name        string
+	world       metadata.World
 	schema      *Schema
 	backendOnly bool
-	mutations   func() bool
-
-	mu     sync.Mutex
-	tables map[domain.QualifiedName]*Table
+	tables      map[domain.QualifiedName]*Table
+	sources     Sources
 }
 
 // World returns the metadata that the role's schema is made of.
-func (r *Role) World() metadata.World { return r.schema.world }
+func (r *Role) World() metadata.World { return r.world }
+
+// Sources returns what was asked of the role so far.
+func (r *Role) Sources() Sources { return r.sources }
 
 // Table returns what the role may do with a table, nil when the table is not
 // in GraphQL. The role may see nothing of a table that is returned.
 func (r *Role) Table(name domain.QualifiedName) *Table {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	t, ok := r.tables[name]
 	if !ok {
-		if d := r.schema.definition(name); d != nil {
-			t = newTable(r, d)
+		k := r.schema.definition(r.world, name)
+		r.sources.join(k.sources)
+		if k.definition != nil {
+			t = newTable(r, k.definition)
 		}
 		r.tables[name] = t
 	}
 	return t
-}
-
-// GraphQLName returns the name that a table or function has by default.
-func GraphQLName(name domain.QualifiedName) string {
-	if name.Schema == domain.PublicSchema {
-		return name.Name
-	}
-	return name.Schema + "_" + name.Name
-}
-
-// tableName returns a table's name in GraphQL, which may be no valid one.
-func tableName(t metadata.Table) string {
-	if custom := t.Configuration.CustomName; custom != nil {
-		return *custom
-	}
-	return GraphQLName(t.Name)
 }
 
 // Definition is a table as all roles have it.
@@ -155,12 +111,16 @@ type Definition struct {
 	byField map[string]*Column
 }
 
-func newDefinition(w metadata.World, name domain.QualifiedName) *Definition {
+func newDefinition(w metadata.World, name domain.QualifiedName, made *Sources) *Definition {
+	made.table(w, name)
 	table, shape, ok := w.TrackedTable(name)
-	if !ok || !domain.IsGraphQLName(tableName(table)) {
+	if !ok || !domain.IsGraphQLName(table.GraphQLName()) {
 		return nil
 	}
-	d := &Definition{Name: tableName(table), Table: table, Shape: shape, byField: map[string]*Column{}}
+	d := &Definition{Name: table.GraphQLName(), Table: table, Shape: shape, byField: map[string]*Column{}}
+	for _, key := range shape.ForeignKeys {
+		made.table(w, key.To) // which may be an enum of values
+	}
 	for i := range shape.Columns {
 		c := newColumn(w, table, shape, &shape.Columns[i])
 		if c == nil {

@@ -212,7 +212,7 @@ func (t *Table) Relationships() iter.Seq[*Relationship] {
 
 // AggregateSuffix follows the name of a table, function or array relationship
 // in the name of the field that aggregates its rows.
-const AggregateSuffix = "_aggregate"
+const AggregateSuffix = metadata.AggregateSuffix
 
 // AggregatedRelationship returns the array relationship whose rows the field
 // aggregates; nil when the role may not.
