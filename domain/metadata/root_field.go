@@ -30,6 +30,8 @@ const (
 	RootCall
 	RootCallAggregate
 	RootAction
+	RootStartAction
+	RootActionResult
 )
 
 // RootField is what stands behind the name of a root field: a kind, and the
@@ -200,8 +202,7 @@ func rootFieldsOf(o Object) iter.Seq2[string, rootFieldOf] {
 		case Function:
 			o.rootFields(yield)
 		case Action:
-			f := RootField{RootAction, domain.QualifiedName{Name: o.Name}}
-			yield(o.Name, rootFieldOf{f, o.Definition.Type != QueryAction})
+			o.rootFields(yield)
 		}
 	}
 }

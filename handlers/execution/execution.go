@@ -35,6 +35,7 @@ import (
 	"annals/domain/engine/schema"
 	"annals/domain/engine/translate"
 	"annals/domain/metadata"
+	"annals/handlers/outbound"
 	"annals/projections/allowlist"
 )
 
@@ -59,6 +60,9 @@ type Config struct {
 	// Wake is called after each mutation: it may have put something into the
 	// queue of deliveries. It must not block. Nil: nobody is told.
 	Wake func()
+	// Outbound calls the handlers of actions. Nil: one of its own, which calls
+	// any address.
+	Outbound *outbound.Client
 }
 
 // Executor runs operations. It is safe for concurrent use.
@@ -79,6 +83,9 @@ func New(pool *pgxpool.Pool, world func() metadata.World, c Config) *Executor {
 	}
 	if c.KeptPlans == 0 {
 		c.KeptPlans = DefaultKeptPlans
+	}
+	if c.Outbound == nil {
+		c.Outbound = outbound.New(outbound.Config{})
 	}
 	return &Executor{
 		pool: pool, world: world, config: c, schema: schema.New(),
@@ -154,9 +161,14 @@ func (e *Executor) query(ctx context.Context, op Operation) ([]byte, error) {
 	if steps == nil {
 		steps = e.translate(op.Plan)
 	}
+	found, err := e.findOutside(ctx, op)
+	if err != nil {
+		return nil, err
+	}
 	binding := translate.Binding{Variables: op.Variables, Session: op.Session}
 	var statements []bound
-	for _, s := range steps {
+	for i, s := range steps {
+		binding.Rows = found.rows(i, s.Attached)
 		for _, statement := range s.Statements {
 			values, err := statement.Bind(binding)
 			if err != nil {
@@ -170,10 +182,10 @@ func (e *Executor) query(ctx context.Context, op Operation) ([]byte, error) {
 		return nil, err
 	}
 	defer free(sets)
-	return writeQuery(op.Plan, steps, sets), nil
+	return writeQuery(op.Plan, steps, sets, found), nil
 }
 
-func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset) []byte {
+func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset, found outside) []byte {
 	w := writer{out: make([]byte, 0, sizeOf(sets)), sets: sets}
 	w.out = append(w.out, `{"data":{`...)
 	for i, f := range op.Fields {
@@ -185,7 +197,11 @@ func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset) []by
 			w.out = append(w.out, c...)
 			continue
 		}
-		w.root(steps[i])
+		if steps[i].Attached != nil {
+			w.outside(f.Step, found[i], steps[i].Attached)
+		} else {
+			w.root(steps[i])
+		}
 		w.sets = w.sets[len(steps[i].Statements):]
 	}
 	return append(w.out, "}}"...)

@@ -33,6 +33,7 @@ type ExplainRequest struct {
 type rootExplained struct {
 	Field string `json:"field"`
 	explained
+	Action *actionExplained `json:"action,omitempty"`
 }
 
 // explained is statements with their plans. Plan is a list of lines, or of
@@ -134,6 +135,7 @@ func (x explaining) query(op Operation) ([]rootExplained, error) {
 	roots := make([]rootExplained, len(op.Plan.Fields))
 	for i, f := range op.Plan.Fields {
 		roots[i].Field = f.Alias
+		roots[i].Action = actionOf(f.Step, op)
 		if err := x.step(&roots[i].explained, op, op.steps[i]); err != nil {
 			return nil, err
 		}
@@ -223,8 +225,8 @@ func (x explaining) mutation(op Operation) ([]rootExplained, error) {
 	roots := make([]rootExplained, len(op.Plan.Fields))
 	var now *explained // of the root field that runs
 	tx := transaction{
-		x.Executor, x.ctx, x.pg, translate.Binding{Variables: op.Variables, Session: op.Session},
-		func(s bound) error { return x.addApart(now, s) },
+		Executor: x.Executor, ctx: x.ctx, pg: x.pg, binding: translate.Binding{Variables: op.Variables, Session: op.Session},
+		before: func(s bound) error { return x.addApart(now, s) },
 	}
 	if err := tx.begin(); err != nil {
 		return nil, err
@@ -232,6 +234,9 @@ func (x explaining) mutation(op Operation) ([]rootExplained, error) {
 	for i, f := range op.Plan.Fields {
 		roots[i].Field = f.Alias
 		now = &roots[i].explained
+		if roots[i].Action = actionOf(f.Step, op); roots[i].Action != nil {
+			continue // it is not called, so there is nothing to read for it
+		}
 		if err := tx.root(&writer{}, f); err != nil {
 			return nil, err
 		}

@@ -166,7 +166,7 @@ func (e *Executor) AnswerLive(ctx context.Context, all []*Live) ([][]byte, error
 	}
 	answers := make([][]byte, len(all))
 	for i := range all {
-		answers[i] = writeQuery(shape.plan, shape.steps, shares[i])
+		answers[i] = writeQuery(shape.plan, shape.steps, shares[i], nil)
 	}
 	return answers, nil
 }

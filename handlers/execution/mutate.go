@@ -24,15 +24,24 @@ type transaction struct {
 	binding translate.Binding
 	// before is told each statement before it is run; nil: nobody is told.
 	before func(bound) error
+	// found is what was asked of others, by root field.
+	found outside
 }
 
 func (e *Executor) mutate(ctx context.Context, op Operation) (answer []byte, err error) {
+	found, err := e.findOutside(ctx, op)
+	if err != nil {
+		return nil, err
+	}
 	conn, err := e.pool.Acquire(ctx)
 	if err != nil {
 		return nil, presented(fmt.Errorf("acquire a connection: %w", err), "$")
 	}
 	defer conn.Release()
-	tx := transaction{e, ctx, conn.Conn().PgConn(), translate.Binding{Variables: op.Variables, Session: op.Session}, nil}
+	tx := transaction{
+		Executor: e, ctx: ctx, pg: conn.Conn().PgConn(), found: found,
+		binding: translate.Binding{Variables: op.Variables, Session: op.Session},
+	}
 	answer, err = tx.run(op.Plan)
 	if err != nil {
 		return nil, errors.Join(err, leave(ctx, tx.pg))
@@ -53,7 +62,7 @@ func (tx transaction) run(op *plan.Operation) ([]byte, error) {
 			w.out = append(w.out, ',')
 		}
 		w.key(f.Alias)
-		if err := tx.root(&w, f); err != nil {
+		if err := tx.field(&w, i, f); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +89,15 @@ func sessionSettings(s domain.Session) bound {
 	return bound{setSession, [][]byte{[]byte(domain.SessionSetting), []byte(own), []byte(domain.SessionSettingAlias), []byte(alias)}}
 }
 
-// root runs one root field and writes its answer.
+// field runs the root field at a place of the operation and writes its answer.
+func (tx transaction) field(w *writer, i int, f plan.Root) error {
+	if action, ok := f.Step.(*plan.Action); ok {
+		return tx.action(w, action, tx.found[i])
+	}
+	return tx.root(w, f)
+}
+
+// root runs one root field that needs the database alone.
 func (tx transaction) root(w *writer, f plan.Root) error {
 	switch s := f.Step.(type) {
 	case plan.Constant:

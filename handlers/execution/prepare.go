@@ -154,6 +154,10 @@ func stepsOf(op *plan.Operation, o translate.Options) []translate.Step {
 			steps[i] = translate.Rows(s, o)
 		case *plan.Aggregate:
 			steps[i] = translate.Aggregate(s, o)
+		case *plan.Action:
+			steps[i] = translate.Attach(s.Output.Related(), o)
+		case *plan.ActionResult:
+			steps[i] = translate.Attach(s.Related(), o)
 		}
 	}
 	return steps

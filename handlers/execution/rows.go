@@ -33,7 +33,7 @@ func (e *Executor) RunIn(
 			return nil, fmt.Errorf("set %s: %w", name, err)
 		}
 	}
-	running := transaction{e, ctx, tx.Conn().PgConn(), translate.Binding{Session: s}, nil}
+	running := transaction{Executor: e, ctx: ctx, pg: tx.Conn().PgConn(), binding: translate.Binding{Session: s}}
 	answer, err := running.only(op)
 	if err != nil {
 		return nil, atArguments(err)

@@ -57,6 +57,7 @@ func (l Limits) withDefaults() Limits {
 // first fault ends it.
 type builder struct {
 	role      *schema.Role
+	kind      Kind
 	limits    Limits
 	root      place
 	fragments map[string]*ast.FragmentDefinition
@@ -86,9 +87,10 @@ func Build(r *schema.Role, req Request) (*Operation, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.kind = Kind(definition.Operation)
 	used := b.survey(definition)
 	b.declare(definition.VariableDefinitions, given, used)
-	op := &Operation{Kind: Kind(definition.Operation), Name: definition.Name}
+	op := &Operation{Kind: b.kind, Name: definition.Name}
 	if !b.root.failed() {
 		op.Fields = b.roots(definition)
 	}
@@ -219,6 +221,8 @@ func (b *builder) noQueries(at place, f field) Step {
 func (b *builder) rootStep(at place, root schema.Root, f field) Step {
 	t := root.Table
 	switch root.Kind {
+	case schema.CallAction, schema.StartAction, schema.ActionResult:
+		return b.actionStep(at, root, f)
 	case schema.Select:
 		return b.rows(at, Source{Table: t.Shape}, t, f)
 	case schema.SelectByPK:

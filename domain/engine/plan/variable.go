@@ -31,9 +31,14 @@ type wanted struct {
 	name    string
 	list    bool // [name!]
 	nonNull bool
+	// typ is set instead where the metadata says which type it is.
+	typ *ast.Type
 }
 
 func (w wanted) String() string {
+	if w.typ != nil {
+		return w.typ.String()
+	}
 	s := w.name
 	if w.list {
 		s = "[" + s + "!]"
@@ -47,6 +52,10 @@ func (w wanted) String() string {
 // takes reports whether a variable may stand at a place of the type: its type
 // is as strict, and a nullable one has a default where null is not taken.
 func (w wanted) takes(v *variable) bool {
+	if w.typ != nil {
+		hasDefault := v.standard != nil && string(v.standard) != "null"
+		return strictEnough(v.typ, w.typ, hasDefault)
+	}
 	if w.nonNull && !v.typ.NonNull && (v.standard == nil || string(v.standard) == "null") {
 		return false
 	}
@@ -54,6 +63,18 @@ func (w wanted) takes(v *variable) bool {
 		return v.typ.NamedType == w.name
 	}
 	return v.typ.Elem != nil && v.typ.Elem.NonNull && v.typ.Elem.NamedType == w.name
+}
+
+// strictEnough reports whether all values of a type are values of another. One
+// of a nullable type is not null where it has a default.
+func strictEnough(t, wanted *ast.Type, hasDefault bool) bool {
+	if wanted.NonNull && !t.NonNull && !hasDefault {
+		return false
+	}
+	if wanted.Elem == nil || t.Elem == nil {
+		return wanted.Elem == nil && t.Elem == nil && t.NamedType == wanted.NamedType
+	}
+	return strictEnough(t.Elem, wanted.Elem, false)
 }
 
 // givenVariables reads the variables of a request.

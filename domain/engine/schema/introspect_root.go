@@ -10,6 +10,9 @@ import (
 func (l *lister) queries(typeName string) *ast.Definition {
 	d := &ast.Definition{Kind: ast.Object, Name: typeName}
 	for root := range l.role.Queries() {
+		if root.Kind == CallAction && typeName == SubscriptionRoot {
+			continue // a handler is asked once
+		}
 		d.Fields = appendField(d.Fields, l.root(root))
 	}
 	return d
@@ -41,6 +44,8 @@ func (l *lister) root(r Root) *ast.FieldDefinition {
 		return l.callRoot(r)
 	case Insert, InsertOne:
 		return l.insertRoot(r)
+	case CallAction, StartAction, ActionResult:
+		return l.actionRoot(r)
 	}
 	return l.changeRoot(r)
 }

@@ -39,6 +39,8 @@ type Root struct {
 	Name     string
 	Table    *Table
 	Function *Function
+	// Action is set, and the others are not, for the kinds of root fields of actions.
+	Action *Action
 }
 
 // Query returns a root field of queries and subscriptions.
@@ -97,8 +99,9 @@ func (r *Role) root(name string, f metadata.RootField) (Root, bool) {
 	root := Root{Kind: f.Kind, Name: name}
 	table := f.Object
 	switch f.Kind {
-	case metadata.RootAction:
-		return Root{}, false // another package's field
+	case CallAction, StartAction, ActionResult:
+		root.Action = r.action(f.Object.Name)
+		return root, root.Action != nil
 	case Call, CallAggregate:
 		if root.Function = r.trackedFunction(f.Object); root.Function == nil {
 			return Root{}, false

@@ -9,18 +9,22 @@ import (
 )
 
 // Sources are what something was made of: tables and functions with all that
-// belongs to them, and names of root fields.
+// belongs to them, actions as a role has them, and names of root fields.
 type Sources struct {
 	moment             *metadata.Version
 	tables, functions  map[domain.QualifiedName]*metadata.Version
+	actions            map[calledAction]metadata.ActionVersion
 	queries, mutations map[string][]metadata.RootField
 	all                bool
 }
+
+type calledAction struct{ name, role string }
 
 func newSources(w metadata.World) Sources {
 	return Sources{
 		moment: w.Standing.Moment(),
 		tables: map[domain.QualifiedName]*metadata.Version{}, functions: map[domain.QualifiedName]*metadata.Version{},
+		actions: map[calledAction]metadata.ActionVersion{},
 		queries: map[string][]metadata.RootField{}, mutations: map[string][]metadata.RootField{},
 	}
 }
@@ -44,6 +48,11 @@ func (s Sources) Hold(w metadata.World) bool {
 			return false
 		}
 	}
+	for a, v := range s.actions {
+		if w.ActionVersion(a.name, a.role) != v {
+			return false
+		}
+	}
 	return same(s.queries, w.Roots.Query) && same(s.mutations, w.Roots.Mutation)
 }
 
@@ -62,6 +71,10 @@ func (s *Sources) table(w metadata.World, name domain.QualifiedName) {
 
 func (s *Sources) function(w metadata.World, name domain.QualifiedName) {
 	s.functions[name] = w.Standing.VersionOfFunction(name)
+}
+
+func (s *Sources) action(w metadata.World, name, role string) {
+	s.actions[calledAction{name, role}] = w.ActionVersion(name, role)
 }
 
 func (s *Sources) query(name string, fields []metadata.RootField) { s.queries[name] = fields }

@@ -40,11 +40,12 @@ type Options struct {
 }
 
 // Step is the statements of one step, and how their rows become its answer.
-// Exactly one of Level and Group is set.
+// Exactly one of Level, Group and Attached is set.
 type Step struct {
 	Statements []Statement
 	Level      *Level
 	Group      *Group
+	Attached   *Attached
 }
 
 // Level is rows of one statement.

@@ -1,0 +1,203 @@
+package execution
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"annals/domain"
+	"annals/domain/engine/plan"
+	"annals/domain/metadata"
+	"annals/handlers/outbound"
+)
+
+// DefaultParallelActions is how many handlers one query has called at the same time.
+const DefaultParallelActions = 10
+
+// ActionCall is one call of an action's handler.
+type ActionCall struct {
+	Name       string
+	Definition metadata.ActionDefinition
+	Session    domain.Session
+	// Input is a JSON object. Client holds the headers that the handler gets of the client.
+	Input  json.RawMessage
+	Client http.Header
+}
+
+// actionBody is what a handler gets.
+type actionBody struct {
+	Action  actionName        `json:"action"`
+	Input   json.RawMessage   `json:"input"`
+	Session map[string]string `json:"session_variables"`
+}
+
+type actionName struct {
+	Name string `json:"name"`
+}
+
+// Body is what the handler gets, as JSON.
+func (c ActionCall) Body() []byte {
+	body, _ := json.Marshal(actionBody{actionName{c.Name}, c.Input, variablesAndRole(c.Session)}) // all of it has a JSON form
+	return body
+}
+
+// variablesAndRole is the session's variables with the role among them.
+func variablesAndRole(s domain.Session) map[string]string {
+	all := map[string]string{domain.OwnPrefix + "role": s.Role}
+	maps.Copy(all, s.Variables)
+	return all
+}
+
+// Request is the HTTP request that calls the handler. What the definition says
+// wins over what the client said.
+func (c ActionCall) Request(env metadata.Environment) (outbound.Request, error) {
+	url, err := metadata.ResolveURL(c.Definition.Handler, env)
+	if err != nil {
+		return outbound.Request{}, inRequest(err)
+	}
+	configured, err := metadata.ResolveHeaders(c.Definition.Headers, env)
+	if err != nil {
+		return outbound.Request{}, inRequest(err)
+	}
+	header := http.Header{}
+	if c.Definition.ForwardClientHeaders {
+		maps.Copy(header, c.Client)
+	}
+	header.Set("Content-Type", "application/json")
+	own := http.Header{}
+	for _, h := range configured {
+		own.Add(h.Name, h.Value)
+	}
+	maps.Copy(header, own)
+	return outbound.Request{
+		URL: url, Header: header, Body: c.Body(), Timeout: time.Duration(c.Definition.Timeout) * time.Second,
+	}, nil
+}
+
+// inRequest places a refusal about the metadata in the GraphQL request that met it.
+func inRequest(err error) error {
+	var refusal *domain.Error
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	placed := *refusal
+	placed.Path = "$"
+	return &placed
+}
+
+// CallAction calls a handler and returns its answer, which is as the output
+// demands. What the handler or the way to it did wrong is told by a [domain.Error].
+func (e *Executor) CallAction(ctx context.Context, c ActionCall, out *plan.Output) (ActionAnswer, error) {
+	request, err := c.Request(e.world().Env)
+	if err != nil {
+		return ActionAnswer{}, err
+	}
+	response, err := e.config.Outbound.Send(ctx, request)
+	return ReadActionAnswer(c, request, response, err, out)
+}
+
+// findOutside asks others for what an operation needs of them, before any
+// connection to the database is held for it.
+func (e *Executor) findOutside(ctx context.Context, op Operation) (outside, error) {
+	for _, f := range op.Plan.Fields {
+		switch f.Step.(type) {
+		case *plan.StartAction, *plan.ActionResult:
+			return nil, domain.RefuseAt("$", domain.NotSupported, "asynchronous actions cannot be run yet")
+		}
+	}
+	known := make(outside, len(op.Plan.Fields))
+	if err := e.callActions(ctx, op, known); err != nil {
+		return nil, err
+	}
+	return known, nil
+}
+
+// callActions calls the handlers of an operation's synchronous actions: those
+// of a query side by side, those of a mutation one after the other, as their
+// order may matter.
+func (e *Executor) callActions(ctx context.Context, op Operation, known outside) error {
+	if !hasActions(op.Plan) {
+		return nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelActions(op.Plan.Kind))
+	client, headers := op.Client.Forwarded(), make([]http.Header, len(known))
+	for i, f := range op.Plan.Fields {
+		step, ok := f.Step.(*plan.Action)
+		if !ok {
+			continue
+		}
+		call := ActionCall{step.Name, step.Definition, op.Session, step.Input.JSON(op.Variables), client}
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err // an earlier one failed
+			}
+			answer, err := e.CallAction(ctx, call, &step.Output)
+			known[i], headers[i] = &found{objects: answer.Objects}, answer.Header
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, h := range headers {
+		op.Client.PassOn(h)
+	}
+	return nil
+}
+
+func parallelActions(kind plan.Kind) int {
+	if kind == plan.Mutation {
+		return 1
+	}
+	return DefaultParallelActions
+}
+
+// hasActions reports whether some root field is an action that is called now.
+func hasActions(op *plan.Operation) bool {
+	for _, f := range op.Fields {
+		if _, ok := f.Step.(*plan.Action); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// ActionAnswer is the objects that a handler answered with.
+type ActionAnswer struct {
+	Objects []map[string]json.RawMessage
+	// Header is that of the answer, Body its body.
+	Header http.Header
+	Body   json.RawMessage
+}
+
+// keyRows are the texts of the members that join the objects to rows.
+func keyRows(objects []map[string]json.RawMessage, keys []string) [][][]byte {
+	rows := make([][][]byte, len(objects))
+	for i, o := range objects {
+		rows[i] = make([][]byte, len(keys))
+		for n, key := range keys {
+			rows[i][n] = keyText(o[key])
+		}
+	}
+	return rows
+}
+
+// keyText is a JSON value as PostgreSQL reads it; nil for null.
+func keyText(v json.RawMessage) []byte {
+	v = bytes.TrimSpace(v)
+	if len(v) == 0 || bytes.Equal(v, []byte("null")) {
+		return nil
+	}
+	var text string
+	if v[0] == '"' && json.Unmarshal(v, &text) == nil {
+		return []byte(text)
+	}
+	return v
+}
