@@ -129,7 +129,7 @@ func (a *App) newAPI() (*api.API, error) {
 				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
 			},
 		},
-	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Explainer: a.operations, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
+	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Explainer: a.operations, Past: a.handler, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
 }
 
 func corsOf(cfg Serve) (api.CORS, error) {

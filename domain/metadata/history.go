@@ -34,7 +34,8 @@ func ParseMoment(text string) (Moment, bool) {
 	return Moment{}, false
 }
 
-func decodeMoment(n wire.Node) Moment {
+// DecodeMoment reads a member that names a moment; one that is not there is now.
+func DecodeMoment(n wire.Node) Moment {
 	if !n.Present() {
 		return Moment{}
 	}
@@ -65,7 +66,7 @@ func decodeExportMetadata(n wire.Node) Command {
 	if n.Kind() != wire.Object {
 		return ExportMetadata{}
 	}
-	return ExportMetadata{decodeMoment(n.Optional("as_of"))}
+	return ExportMetadata{DecodeMoment(n.Optional("as_of"))}
 }
 
 // DiffMetadata is diff_metadata: the changes that lead from one moment to
@@ -79,7 +80,7 @@ type DiffMetadata struct {
 func (DiffMetadata) Operation() string { return "diff_metadata" }
 
 func decodeDiffMetadata(n wire.Node) Command {
-	return DiffMetadata{From: decodeMoment(n.Field("from")), To: decodeMoment(n.Optional("to"))}
+	return DiffMetadata{From: DecodeMoment(n.Field("from")), To: DecodeMoment(n.Optional("to"))}
 }
 
 // DiffAnswer is the body of diff_metadata, and of a plan.
@@ -116,7 +117,7 @@ type RollbackMetadata struct {
 func (RollbackMetadata) Operation() string { return "rollback_metadata" }
 
 func decodeRollbackMetadata(n wire.Node) Command {
-	return RollbackMetadata{decodeMoment(n.Field("to")), n.Optional("allow_inconsistent").BoolOr(false)}
+	return RollbackMetadata{DecodeMoment(n.Field("to")), n.Optional("allow_inconsistent").BoolOr(false)}
 }
 
 // Restoring returns the command with the catalog that it restores.

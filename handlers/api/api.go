@@ -20,8 +20,10 @@ type Deps struct {
 	Operations Operations
 	// Explainer explains what Operations answers; nil leaves its endpoints out.
 	Explainer Explainer
-	History   History
-	State     State
+	// Past is asked for the metadata that an operation is explained under.
+	Past    Past
+	History History
+	State   State
 	// Registry gets the API's metrics, and is what /metrics shows.
 	Registry *prometheus.Registry
 	// Log takes the lines of the log.
@@ -36,6 +38,7 @@ type API struct {
 	commands   Commands
 	operations Operations
 	explainer  Explainer
+	past       Past
 	history    History
 	state      State
 	registry   *prometheus.Registry
@@ -52,7 +55,7 @@ type API struct {
 func New(cfg Config, deps Deps) *API {
 	a := &API{
 		cfg: cfg.withDefaults(), auth: deps.Auth, commands: deps.Commands,
-		operations: deps.Operations, explainer: deps.Explainer, history: deps.History,
+		operations: deps.Operations, explainer: deps.Explainer, past: deps.Past, history: deps.History,
 		state: deps.State, registry: deps.Registry, log: deps.Log, meters: newMeters(deps.Registry),
 	}
 	a.health.Store(&health{err: errNotLookedYet})

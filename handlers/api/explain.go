@@ -9,6 +9,7 @@ import (
 	"annals/domain"
 	"annals/domain/engine/plan"
 	"annals/domain/graphql"
+	"annals/domain/metadata"
 	"annals/domain/wire"
 	"annals/handlers/api/auth"
 	"annals/handlers/execution"
@@ -17,6 +18,11 @@ import (
 // Explainer tells how GraphQL operations would be run, as JSON.
 type Explainer interface {
 	Explain(context.Context, execution.ExplainRequest) ([]byte, error)
+}
+
+// Past tells what the metadata was.
+type Past interface {
+	WorldAt(context.Context, metadata.Moment) (metadata.World, error)
 }
 
 // explain answers POST /v1/graphql/explain: how an operation would be run for
@@ -44,15 +50,32 @@ func (a *API) runExplain(w http.ResponseWriter, r *http.Request) ([]byte, error)
 		return nil, err
 	}
 	start := time.Now()
-	answer, err := a.explainer.Explain(r.Context(), request)
+	answer, err := a.explainAsOf(r.Context(), request)
 	exchangeOf(r).executed = time.Since(start)
 	return answer, err
 }
 
-func parseExplain(body []byte) (execution.ExplainRequest, error) {
+// explainRequest is what to explain, and under the metadata of which moment.
+type explainRequest struct {
+	execution.ExplainRequest
+	asOf metadata.Moment
+}
+
+func (a *API) explainAsOf(ctx context.Context, r explainRequest) ([]byte, error) {
+	if !r.asOf.IsNow() {
+		world, err := a.past.WorldAt(ctx, r.asOf)
+		if err != nil {
+			return nil, err
+		}
+		r.World = &world
+	}
+	return a.explainer.Explain(ctx, r.ExplainRequest)
+}
+
+func parseExplain(body []byte) (explainRequest, error) {
 	value, err := wire.Parse(body)
 	if err != nil {
-		return execution.ExplainRequest{}, err
+		return explainRequest{}, err
 	}
 	return wire.Decode(value, decodeExplain)
 }
@@ -63,8 +86,9 @@ const (
 	planJSON = "json"
 )
 
-func decodeExplain(n wire.Node) execution.ExplainRequest {
-	r := execution.ExplainRequest{Request: execution.Request{
+func decodeExplain(n wire.Node) explainRequest {
+	r := explainRequest{asOf: metadata.DecodeMoment(n.Optional("as_of"))}
+	r.ExplainRequest = execution.ExplainRequest{Request: execution.Request{
 		// The role is looked at with all it may have, the permissions of backends included.
 		BackendOnly: true,
 		Query:       explainedOperation(n.Field("query")),

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"annals/domain"
+	"annals/domain/metadata"
 	"annals/handlers/api"
 	"annals/handlers/api/auth"
 	"annals/handlers/execution"
@@ -26,6 +27,16 @@ func (e *explainer) Explain(_ context.Context, r execution.ExplainRequest) ([]by
 	return []byte(`[{"field":"a","sql":null,"plan":null}]`), e.err
 }
 
+// past has a catalog of its own at each position but 99.
+type past struct{}
+
+func (past) WorldAt(_ context.Context, m metadata.Moment) (metadata.World, error) {
+	if m.Position != nil && *m.Position == 99 {
+		return metadata.World{}, domain.Refuse(domain.NotExists, "there is no position 99 yet")
+	}
+	return metadata.World{}, nil
+}
+
 const explainPath = "/v1/graphql/explain"
 
 func startExplaining(t *testing.T, cfg api.Config) (*service, *explainer) {
@@ -35,7 +46,7 @@ func startExplaining(t *testing.T, cfg api.Config) (*service, *explainer) {
 	e := &explainer{}
 	v := &service{lines: &lines{}}
 	v.API = api.New(cfg, api.Deps{
-		Auth: authenticator, Explainer: e, State: &state{}, Registry: prometheus.NewRegistry(), Log: v.lines.take,
+		Auth: authenticator, Explainer: e, Past: past{}, State: &state{}, Registry: prometheus.NewRegistry(), Log: v.lines.take,
 	})
 	server := httptest.NewServer(v)
 	t.Cleanup(server.Close)
@@ -129,4 +140,19 @@ func TestARefusalOfExplainHasTheFormOfTheMetadataAPI(t *testing.T) {
 	e.err = domain.RefuseAt("$.selectionSet.a", domain.ValidationFailed, "no")
 	s.send(t, http.MethodPost, explainPath, `{"query":"{ a }"}`, "X-Service-Admin-Secret: "+secret).
 		isProblem(t, http.StatusBadRequest, "validation-failed", "$.selectionSet.a")
+}
+
+func TestAnOperationIsExplainedAsOfAMoment(t *testing.T) {
+	require.Nil(t, asked(t, `{"query":"{ a }"}`).World)
+	require.NotNil(t, asked(t, `{"query":"{ a }","as_of":3}`).World)
+	require.NotNil(t, asked(t, `{"query":"{ a }","as_of":"2026-01-31T12:00:00Z"}`).World)
+	s, _ := startExplaining(t, api.Config{})
+	for body, code := range map[string]domain.Code{
+		`{"query":"{ a }","as_of":"yesterday"}`: domain.ParseFailed,
+		`{"query":"{ a }","as_of":99}`:          domain.NotExists,
+	} {
+		got := s.send(t, http.MethodPost, explainPath, body, "X-Service-Admin-Secret: "+secret)
+		require.Equal(t, http.StatusBadRequest, got.status, got.body)
+		require.Contains(t, got.body, string(code))
+	}
 }

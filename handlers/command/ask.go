@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"annals/domain"
+	"annals/domain/database"
 	"annals/domain/metadata"
 	"annals/projections/catalog"
 )
@@ -21,15 +22,8 @@ func (c *call) read(ctx context.Context) (Result, error) {
 	}
 	defer c.rollBack(ctx)
 
-	head, err := c.Store.HeadIn(ctx, c.tx)
-	if err != nil {
+	if err := c.reachHead(ctx); err != nil {
 		return Result{}, err
-	}
-	if c.version.Position < head.Position {
-		if c.version, err = c.catchUp(ctx, c.tx, c.version); err != nil {
-			return Result{}, err
-		}
-		c.Live.Publish(c.version)
 	}
 	if err := c.expect(c.version.Position); err != nil {
 		return Result{}, err
@@ -39,6 +33,55 @@ func (c *call) read(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	return Result{body, c.version.Position}, nil
+}
+
+// reachHead brings the call, and this node, up to what its transaction sees of
+// the history.
+func (c *call) reachHead(ctx context.Context) error {
+	head, err := c.Store.HeadIn(ctx, c.tx)
+	if err != nil || c.version.Position >= head.Position {
+		return err
+	}
+	if c.version, err = c.catchUp(ctx, c.tx, c.version); err != nil {
+		return err
+	}
+	c.Live.Publish(c.version)
+	return nil
+}
+
+// WorldAt returns the metadata of a moment, beside the user's database as it
+// is now: what the earlier metadata named and is gone cannot stand in it.
+func (h *Handler) WorldAt(ctx context.Context, m metadata.Moment) (metadata.World, error) {
+	c := &call{Handler: h}
+	var err error
+	if c.conn, err = h.Pool.Acquire(ctx); err != nil {
+		return metadata.World{}, fmt.Errorf("acquire a connection: %w", err)
+	}
+	defer c.release()
+	if err := c.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}); err != nil {
+		return metadata.World{}, h.present(err)
+	}
+	defer c.rollBack(ctx)
+	world, err := c.worldAt(ctx, m)
+	if err != nil {
+		return metadata.World{}, h.present(err)
+	}
+	return world, nil
+}
+
+func (c *call) worldAt(ctx context.Context, m metadata.Moment) (metadata.World, error) {
+	if err := c.reachHead(ctx); err != nil {
+		return metadata.World{}, err
+	}
+	earlier, _, err := c.catalogAt(ctx, m)
+	if err != nil {
+		return metadata.World{}, err
+	}
+	found, err := readShape(ctx, c.tx, earlier.Names())
+	if err != nil {
+		return metadata.World{}, err
+	}
+	return metadata.NewWorld(earlier, database.Shape{}.With(found), c.version.World.Env), nil
 }
 
 // ask answers a command that only reads.

@@ -14,7 +14,9 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/plan"
+	"annals/domain/engine/schema"
 	"annals/domain/engine/translate"
+	"annals/domain/metadata"
 	"annals/domain/sql"
 )
 
@@ -26,6 +28,9 @@ type ExplainRequest struct {
 	JSON bool
 	// Analyze has the statements run, for plans that tell what really happened.
 	Analyze bool
+	// World is the metadata that the operation is explained under; nil is that
+	// of the moment.
+	World *metadata.World
 }
 
 // rootExplained is how one root field is run. SQL and plan are null for one
@@ -68,7 +73,7 @@ type explainedVariables struct {
 // that only reads; a mutation is run, as its later statements depend on the rows
 // that earlier ones return, in a transaction that is rolled back.
 func (e *Executor) Explain(ctx context.Context, r ExplainRequest) ([]byte, error) {
-	op, err := e.prepare(r.Request)
+	op, err := e.prepareToExplain(r)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +91,18 @@ func (e *Executor) Explain(ctx context.Context, r ExplainRequest) ([]byte, error
 		return nil, err
 	}
 	return encoded(answer)
+}
+
+// prepareToExplain prepares as prepare does; nothing is kept of another world.
+func (e *Executor) prepareToExplain(r ExplainRequest) (Operation, error) {
+	if r.World == nil {
+		return e.prepare(r.Request)
+	}
+	p, err := e.make(schema.New(), *r.World, r.Request)
+	if err != nil {
+		return Operation{}, err
+	}
+	return p.operation(r.Request)
 }
 
 // encoded writes an answer as it is read, < and > as themselves.

@@ -10,6 +10,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/plan"
+	"annals/domain/metadata"
 	"annals/handlers/execution"
 )
 
@@ -187,4 +188,46 @@ func (e *engine) contents() (text string) {
 	require.NoError(e.t, e.pool.QueryRow(e.t.Context(), `select concat((select string_agg(a::text, ',' order by id) from artist a),
 		(select string_agg(a::text, ',' order by id) from album a), (select string_agg(a::text, ',' order by id) from track a))`).Scan(&text))
 	return text
+}
+
+func TestAnOperationIsExplainedUnderEarlierMetadata(t *testing.T) {
+	t.Parallel()
+	e := musicalEngine(t)
+	const query = `{ album { title } }`
+	user := domain.Session{Role: "user", Variables: map[string]string{"x-service-artist": "1"}}
+	now := e.explains(user, query, "")
+	position := e.handler.Live.Position()
+	e.do(`{"type":"drop_select_permission","args":{"table":"album","role":"user"}}`)
+	_, err := e.explain(user, query, "")
+	require.Error(t, err)
+
+	then, err := e.handler.WorldAt(t.Context(), metadata.Moment{Position: &position})
+	require.NoError(t, err)
+	request := execution.ExplainRequest{Request: execution.Request{Session: user, Query: plan.Request{Query: query}}, World: &then}
+	before, err := e.explainWith(request)
+	require.NoError(t, err)
+	require.Equal(t, *now[0].SQL, *before[0].SQL)
+	_, err = e.explain(user, query, "")
+	require.Error(t, err, "the earlier plan is not kept")
+
+	later := position + 100
+	_, err = e.handler.WorldAt(t.Context(), metadata.Moment{Position: &later})
+	var refusal *domain.Error
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, domain.NotExists, refusal.Code)
+}
+
+func TestWhatEarlierMetadataNamesAndIsGoneCannotBeExplained(t *testing.T) {
+	t.Parallel()
+	e := musicalEngine(t)
+	position := e.handler.Live.Position()
+	e.do(`{"type":"run_sql","args":{"sql":"drop table track","cascade":true}}`)
+	then, err := e.handler.WorldAt(t.Context(), metadata.Moment{Position: &position})
+	require.NoError(t, err)
+	for query, stands := range map[string]bool{`{ album { title } }`: true, `{ track { id } }`: false} {
+		_, err := e.explainWith(execution.ExplainRequest{
+			Request: execution.Request{Session: asAdmin, Query: plan.Request{Query: query}}, World: &then,
+		})
+		require.Equal(t, stands, err == nil, "%s: %v", query, err)
+	}
 }

@@ -76,24 +76,39 @@ func (e *Executor) prepareIn(w metadata.World, r Request) (*prepared, Operation,
 	key := planKey{r.Session.Role, r.BackendOnly, r.Query.OperationName, r.Query.Query}
 	p := e.kept.find(key)
 	if p == nil || !p.holds(w) || !p.plan.Fits(r.Query.Variables) {
-		r.Query.Limits = e.config.Limits
-		role := e.schema.Role(w, r.Session.Role, r.BackendOnly)
-		op, err := plan.Build(role, r.Query)
-		if err != nil {
+		var err error
+		if p, err = e.make(e.schema, w, r); err != nil {
 			return nil, Operation{}, err
 		}
-		p = &prepared{
-			plan: op, steps: e.translate(op), sources: role.Sources(),
-			shape: sync.OnceValue(func() *Shape { return e.shapeOf(op) }),
-		}
-		p.seen.Store(w.Standing.Moment())
 		e.kept.keep(key, p)
 	}
+	op, err := p.operation(r)
+	return p, op, err
+}
+
+// make makes the plan of a request, with a schema that keeps what it is made of.
+func (e *Executor) make(s *schema.Schema, w metadata.World, r Request) (*prepared, error) {
+	r.Query.Limits = e.config.Limits
+	role := s.Role(w, r.Session.Role, r.BackendOnly)
+	op, err := plan.Build(role, r.Query)
+	if err != nil {
+		return nil, err
+	}
+	p := &prepared{
+		plan: op, steps: e.translate(op), sources: role.Sources(),
+		shape: sync.OnceValue(func() *Shape { return e.shapeOf(op) }),
+	}
+	p.seen.Store(w.Standing.Moment())
+	return p, nil
+}
+
+// operation is the plan with what a request brings.
+func (p *prepared) operation(r Request) (Operation, error) {
 	variables, err := variablesOf(r.Query.Variables)
 	if err != nil {
-		return nil, Operation{}, err
+		return Operation{}, err
 	}
-	return p, Operation{Plan: p.plan, Session: r.Session, Variables: variables, Client: r.Client, steps: p.steps}, nil
+	return Operation{Plan: p.plan, Session: r.Session, Variables: variables, Client: r.Client, steps: p.steps}, nil
 }
 
 func constantBytes(op *plan.Operation) (bytes int) {
