@@ -25,6 +25,7 @@ func (serveCommand) Help() string {
 
 // Run implements kong's command.
 func (c *serveCommand) Run(ctx context.Context, con console) (err error) {
+	tuneCollector()
 	app, err := NewApp(ctx, c.Serve, con.out)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package execution_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,4 +94,34 @@ func TestCountsOfColumns(t *testing.T) {
 		{Alias: "asked", Function: "count", Columns: []string{"artist_id"}, Distinct: &v}, {Alias: "__typename", Typename: "x"},
 	}}}}
 	require.Equal(t, `{"n":{"a":{"all":4,"artists":3,"distinct":2,"both":4,"asked":3,"__typename":"x"}}}`, f.query(root("n", a)))
+}
+
+func TestAggregatesOfFewRowsAreComputedInTheirStatement(t *testing.T) {
+	t.Parallel()
+	f := musical(t)
+	ms := []plan.AggregateColumn{{Alias: "ms", Column: f.column("track", "ms")}}
+	groups := func(tracks *plan.Rows) plan.Field {
+		return plan.Field{Alias: "tracks", Groups: &plan.RelatedAggregate{
+			On: pairs([]string{"id", "album_id"}), Aggregate: &plan.Aggregate{Rows: *tracks, Fields: []plan.AggregateField{
+				{Alias: "aggregate", Values: []plan.AggregateValue{{Alias: "n", Function: "count"}, {Alias: "sum", Function: "sum", Of: ms}}},
+				{Alias: "kind", Typename: "track_aggregate"},
+			}},
+		}}
+	}
+	first := f.rows("track")
+	first.Order, first.Limit = by("id"), pointer(literal(1))
+	albums := f.rows("album", append(f.of("album", "id"), groups(f.rows("track")), plan.Field{Alias: "first", Groups: groups(first).Groups})...)
+	albums.Order, albums.Limit = by("id"), pointer(literal(4))
+
+	require.Len(t, translate.Rows(albums, translate.Options{}).Statements, 1)
+	one := `{"aggregate":{"n":1,"sum":{"ms":%s}},"kind":"track_aggregate"}`
+	none := `{"aggregate":{"n":0,"sum":{"ms":null}},"kind":"track_aggregate"}`
+	require.JSONEq(t, `{"album":[`+
+		`{"id":10,"tracks":{"aggregate":{"n":3,"sum":{"ms":12}},"kind":"track_aggregate"},"first":`+fmt.Sprintf(one, "5")+`},`+
+		`{"id":11,"tracks":`+fmt.Sprintf(one, "1")+`,"first":`+fmt.Sprintf(one, "1")+`},`+
+		`{"id":12,"tracks":`+fmt.Sprintf(one, "9")+`,"first":`+fmt.Sprintf(one, "9")+`},`+
+		`{"id":13,"tracks":`+none+`,"first":`+none+`}]}`, f.query(root("album", albums)))
+
+	albums.Limit = pointer(literal(translate.MaxLateral + 1))
+	require.Len(t, translate.Rows(albums, translate.Options{}).Statements, 3, "of many rows the aggregates are grouped")
 }

@@ -1,8 +1,8 @@
 // Package execution answers GraphQL operations from the database.
 //
-// A query's statements are sent together, in one round trip: one alone as it
-// is, several inside one read-only transaction with one snapshot. Rows come
-// back flat and as text, and are written as JSON from those bytes. The root
+// A query's statements are sent together, in one round trip, and so are one
+// read-only transaction with one snapshot ([Connections]). Rows come back flat
+// and as text, and are written as JSON from those bytes. The root
 // fields of a mutation run one after the other in one transaction; when one
 // fails, none took effect.
 //
@@ -19,10 +19,8 @@ package execution
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -96,7 +94,9 @@ func New(pool *pgxpool.Pool, world func() metadata.World, c Config) *Executor {
 
 // Connections sets how a pool's connections have to be for an [Executor]: the
 // spelling of values does not depend on the database's settings, a statement
-// ends after a time (0 is no limit), and when its client has gone.
+// ends after a time (0 is no limit), and when its client has gone. What runs
+// outside of a mutation only reads, and statements that are sent together read
+// one snapshot, without a BEGIN and a COMMIT around them.
 func Connections(c *pgxpool.Config, statementTimeout time.Duration) {
 	if c.ConnConfig.RuntimeParams == nil {
 		c.ConnConfig.RuntimeParams = make(map[string]string)
@@ -104,6 +104,8 @@ func Connections(c *pgxpool.Config, statementTimeout time.Duration) {
 	p := c.ConnConfig.RuntimeParams
 	p["client_encoding"] = "UTF8"
 	maps.Copy(p, spelling())
+	p["default_transaction_isolation"] = "repeatable read"
+	p["default_transaction_read_only"] = "on"
 	p["jit"] = "off" // compiling costs more than most operations run
 	p["statement_timeout"] = fmt.Sprint(statementTimeout.Milliseconds())
 	c.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
@@ -219,9 +221,8 @@ func sizeOf(sets []*rowset) int {
 func (w *writer) key(alias string) { w.out = append(appendString(w.out, []byte(alias)), ':') }
 
 const (
-	beginSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-	commit        = "COMMIT"
-	rollback      = "ROLLBACK"
+	commit   = "COMMIT"
+	rollback = "ROLLBACK"
 )
 
 // read runs statements that only read, all in one snapshot, in one round trip.
@@ -235,31 +236,18 @@ func (e *Executor) read(ctx context.Context, statements []bound) ([]*rowset, err
 	}
 	defer conn.Release()
 	pg := conn.Conn().PgConn()
-	sets, err := snapshot(ctx, pg, statements)
+	sets, err := pipeline(ctx, pg, statements)
 	if isStale(err) {
 		// The tables changed under a prepared statement; nothing was answered yet.
 		if err := namesOn(pg).forget(ctx, pg); err != nil {
 			return nil, err
 		}
-		sets, err = snapshot(ctx, pg, statements)
+		sets, err = pipeline(ctx, pg, statements)
 	}
 	if err != nil {
 		return nil, presented(fmt.Errorf("read rows: %w", err), "$")
 	}
 	return sets, nil
-}
-
-func snapshot(ctx context.Context, pg *pgconn.PgConn, statements []bound) ([]*rowset, error) {
-	if len(statements) == 1 {
-		return pipeline(ctx, pg, statements)
-	}
-	all := slices.Concat([]bound{{sql: beginSnapshot}}, statements, []bound{{sql: commit}})
-	sets, err := pipeline(ctx, pg, all)
-	if err != nil {
-		return nil, errors.Join(err, leave(ctx, pg))
-	}
-	free([]*rowset{sets[0], sets[len(sets)-1]})
-	return sets[1 : len(sets)-1], nil
 }
 
 // idle is the state of a connection outside of any transaction.

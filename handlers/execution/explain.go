@@ -142,7 +142,7 @@ func (x explaining) operation(op Operation) (any, error) {
 	case plan.Subscription:
 		return x.subscription(op)
 	}
-	if err := x.command(beginSnapshot); err != nil {
+	if err := x.command("BEGIN"); err != nil {
 		return nil, err
 	}
 	return x.query(op)
@@ -186,7 +186,7 @@ func (x explaining) subscription(op Operation) (any, error) {
 		return nil, domain.RefuseAt("$", domain.NotSupported, "Introspection not supported over subscriptions")
 	}
 	answer := subscriptionExplained{Variables: explainedVariables{map[string]string{}, map[string]*string{}, []*string{}}}
-	if err := x.command(beginSnapshot); err != nil {
+	if err := x.command("BEGIN"); err != nil {
 		return nil, err
 	}
 	live, err := newLive(x.shapeOf(op.Plan), op, nil)

@@ -41,9 +41,8 @@ func givenWith(t *testing.T, c execution.Config, sql string, tables ...string) *
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	_, err = pool.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol)
-	require.NoError(t, err)
 	f := &fixture{t: t, pool: pool, run: execution.New(pool, nil, c)}
+	f.exec(sql)
 	f.look(tables...)
 	return f
 }
@@ -64,9 +63,10 @@ func (f *fixture) look(tables ...string) {
 	}
 }
 
+// exec runs SQL beside the executor, whose connections only read by themselves.
 func (f *fixture) exec(sql string) {
 	f.t.Helper()
-	_, err := f.pool.Exec(f.t.Context(), sql, pgx.QueryExecModeSimpleProtocol)
+	_, err := f.pool.Exec(f.t.Context(), "set transaction read write; "+sql, pgx.QueryExecModeSimpleProtocol)
 	require.NoError(f.t, err)
 }
 

@@ -2,6 +2,8 @@ package translate
 
 import (
 	"bytes"
+	"slices"
+	"strconv"
 
 	"annals/domain/engine/plan"
 	"annals/domain/sql"
@@ -11,9 +13,7 @@ import (
 // the root. The values come from one statement, each list of nodes from one more.
 func (t *translator) group(a *plan.Aggregate, keys func() *keyset, on ...plan.Pair) *Group {
 	g := &Group{Statement: -1}
-	unbounded := a.Rows
-	unbounded.MaxRows = nil // the role's limit is for nodes
-	values := &aggregation{t: t, scope: t.scope(&unbounded, keysOrNil(keys), on...)}
+	values := &aggregation{t: t, scope: t.scope(withoutMaxRows(a), keysOrNil(keys), on...)}
 	for _, f := range a.Fields {
 		g.Fields = append(g.Fields, values.field(f))
 	}
@@ -31,6 +31,13 @@ func (t *translator) group(a *plan.Aggregate, keys func() *keyset, on ...plan.Pa
 	return g
 }
 
+// withoutMaxRows are the rows that are aggregated: the role's limit is for nodes.
+func withoutMaxRows(a *plan.Aggregate) *plan.Rows {
+	rows := a.Rows
+	rows.MaxRows = nil
+	return &rows
+}
+
 func keysOrNil(keys func() *keyset) *keyset {
 	if keys == nil {
 		return nil
@@ -45,13 +52,12 @@ type aggregation struct {
 	cells     []cell
 	functions []func(arguments []sql.Node) sql.Node
 	arguments [][2]int // the cells of each function: from, to
+	// place says in which column of the rows a function's value comes; nil: in its own.
+	place func(function int) int
 }
 
 func (a *aggregation) statement(key *[]int) Statement {
-	sel, refs := a.scope.build(a.cells, forAggregates)
-	for i, f := range a.functions {
-		sel.Columns = append(sel.Columns, f(refs[a.arguments[i][0]:a.arguments[i][1]]))
-	}
+	sel := a.computed()
 	if a.scope.keys != nil {
 		for i, n := range a.scope.keys.texts() {
 			*key = append(*key, len(sel.Columns))
@@ -64,6 +70,71 @@ func (a *aggregation) statement(key *[]int) Statement {
 	}
 	return a.t.finished(sel)
 }
+
+// computed selects the functions' values.
+func (a *aggregation) computed() sql.Select {
+	sel, refs := a.scope.build(a.cells, forAggregates)
+	for i, f := range a.functions {
+		sel.Columns = append(sel.Columns, f(refs[a.arguments[i][0]:a.arguments[i][1]]))
+	}
+	return sel
+}
+
+// MaxLateral is how many rows aggregates are computed for one by one, in the rows' own
+// statement. For more rows, or where nobody knows how many, the aggregates of all
+// are one statement more, which groups them.
+const MaxLateral = 100
+
+// aggregatesHere reports whether aggregates of related rows can be computed in
+// the level's own statement.
+func (sel *selection) aggregatesHere(a *plan.Aggregate) bool {
+	return sel.joins && sel.scope.atMost(MaxLateral) && a.Rows.Source.Call == nil &&
+		!slices.ContainsFunc(a.Fields, func(f plan.AggregateField) bool { return f.IsNodes })
+}
+
+// atMost reports whether the operation's text or the role's limit leaves no more than n rows.
+func (s *scope) atMost(n int64) bool {
+	if s.keys != nil {
+		return false // n for each row around
+	}
+	if s.rows.Single || s.rows.MaxRows != nil && int64(*s.rows.MaxRows) <= n {
+		return true
+	}
+	if s.rows.Limit == nil || s.rows.Limit.Variable != "" {
+		return false
+	}
+	limit, err := strconv.ParseInt(string(s.rows.Limit.Literal), 10, 64)
+	return err == nil && limit <= n
+}
+
+// aggregated computes aggregates of the rows that are related to a row, beside that row.
+func (sel *selection) aggregated(from *relation, rel *plan.RelatedAggregate) *Object {
+	values := &aggregation{t: sel.t, scope: sel.t.scope(withoutMaxRows(rel.Aggregate), nil)}
+	r := &relation{alias: sel.t.alias("a"), from: from}
+	values.place = func(function int) int {
+		return sel.anew(cell{r, sql.Column(r.alias, valueName(function))})
+	}
+	r.lateral = func(see func(cell) sql.Node) sql.Node {
+		s := *values.scope
+		for _, pair := range rel.On {
+			s.around = append(s.around, sql.Binary(s.base.column(pair.There).expr, "=", see(from.column(pair.Here))))
+		}
+		here := *values
+		here.scope = &s
+		computed := here.computed()
+		for i, n := range computed.Columns {
+			computed.Columns[i] = sql.As(n, sql.Name(valueName(i)))
+		}
+		return computed
+	}
+	object := &Object{Present: -1}
+	for _, f := range rel.Aggregate.Fields {
+		object.Fields = append(object.Fields, values.field(f))
+	}
+	return object
+}
+
+func valueName(function int) string { return "v" + strconv.Itoa(function+1) }
 
 func (a *aggregation) field(f plan.AggregateField) Field {
 	out := Field{Key: keyJSON(f.Alias)}
@@ -103,7 +174,11 @@ func (a *aggregation) add(columns []string, f func([]sql.Node) sql.Node) int {
 	}
 	a.functions = append(a.functions, f)
 	a.arguments = append(a.arguments, [2]int{from, len(a.cells)})
-	return len(a.functions) - 1
+	if i := len(a.functions) - 1; a.place == nil {
+		return i
+	} else {
+		return a.place(i)
+	}
 }
 
 func (a *aggregation) count(v plan.AggregateValue) int {

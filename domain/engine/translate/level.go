@@ -109,6 +109,8 @@ func (sel *selection) field(out *Field, r *relation, f plan.Field) {
 		out.Object = sel.object(r, f.Rows)
 	case f.Rows != nil:
 		sel.related(out, r, f.Rows)
+	case f.Groups != nil && sel.aggregatesHere(f.Groups.Aggregate):
+		out.Object = sel.aggregated(r, f.Groups)
 	case f.Groups != nil:
 		sel.groups(out, r, f.Groups)
 	case f.Computed != nil:

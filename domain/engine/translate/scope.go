@@ -18,10 +18,13 @@ type scope struct {
 	// keys are those of the level around, nil at the root; on joins rows to them.
 	keys *keyset
 	on   []plan.Pair
+	// around are further conditions, over what the scope is LATERAL to.
+	around []sql.Node
 }
 
 // relation is a table in a scope: its base, or what is joined to it by an
-// object relationship.
+// object relationship. What is computed for each row of another relation is one
+// too.
 type relation struct {
 	alias sql.Name
 	table *database.Table
@@ -29,6 +32,9 @@ type relation struct {
 	from  *relation
 	on    []plan.Pair
 	where plan.Condition
+	// lateral is the subquery that computes it, given how from is seen where it is
+	// joined; nil for a table. It always gives one row.
+	lateral func(see func(cell) sql.Node) sql.Node
 }
 
 // keyset is the keys of the rows of a level, as a part of FROM. Its columns are
@@ -210,6 +216,7 @@ func (s *scope) conditions() []sql.Node {
 	for i, pair := range s.on {
 		where = append(where, sql.Binary(sql.Column(s.base.alias, pair.There), "=", s.keys.column(i)))
 	}
+	where = append(where, s.around...)
 	if s.rows.Where != nil {
 		where = append(where, s.t.condition(s.base, s.rows.Where))
 	}
@@ -282,6 +289,10 @@ func joinsOf(cells []cell) []*relation {
 func (s *scope) joined(joins []*relation, see func(cell) sql.Node) sql.Node {
 	var nodes []sql.Node
 	for _, r := range joins {
+		if r.lateral != nil {
+			nodes = append(nodes, sql.Raw(" CROSS JOIN LATERAL "), sql.As(sql.Paren(r.lateral(see)), r.alias))
+			continue
+		}
 		var on []sql.Node
 		for _, pair := range r.on {
 			on = append(on, sql.Binary(r.column(pair.There).expr, "=", see(r.from.column(pair.Here))))

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+const (
+	// collectAt is how large the heap may always grow before it is collected: with
+	// little alive, the runtime's own rule would collect hundreds of times a second.
+	collectAt = 128 << 20
+	// largestGrowth and leastGrowth bound by how many percent of what is alive the heap grows between collections.
+	largestGrowth, leastGrowth = 400, 100
+)
+
+// tuneCollector collects garbage seldom while the heap is small, and as the
+// runtime does when it is not. A GOGC that somebody set is left alone.
+func tuneCollector() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	debug.SetGCPercent(largestGrowth)
+	afterCollection()
+}
+
+// afterCollection sets the growth anew, now and after each collection: a
+// finalizer runs then, and asks for the next.
+func afterCollection() {
+	debug.SetGCPercent(growth(liveHeap()))
+	type marker struct{ _ [16]byte }
+	runtime.SetFinalizer(&marker{}, func(*marker) { afterCollection() })
+}
+
+// growth is by how many percent a heap with so many live bytes may grow.
+func growth(live uint64) int {
+	if live == 0 {
+		return largestGrowth
+	}
+	return int(min(max(int64(collectAt)*100/int64(live)-100, leastGrowth), largestGrowth))
+}
+
+// liveHeap is how many bytes the last collection left.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return sample[0].Value.Uint64()
+}
