@@ -30,6 +30,7 @@ func codedSteps() map[string]codedCase {
 	maps.Copy(steps, scheduleCases())
 	maps.Copy(steps, corsCases())
 	maps.Copy(steps, subscriptionCases())
+	maps.Copy(steps, actionCases())
 	return steps
 }
 

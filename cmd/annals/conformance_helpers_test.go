@@ -41,6 +41,9 @@ func openWebhooks(ctx context.Context, helpers []string) (webhooks, error) {
 	ports := map[string]int{"events-webhook": 5592, "scheduled-webhook": 5594}
 	opened := webhooks{}
 	for _, helper := range helpers {
+		if helper == actionsWebhook {
+			continue // opened once there is a server for it to work with
+		}
 		port, known := ports[helper]
 		if !known {
 			return nil, errors.Join(fmt.Errorf("this runner has no helper server %s", helper), opened.close())

@@ -170,6 +170,12 @@ func (m *modeRun) open(ctx context.Context, c indexedCase) (*world, error) {
 		return nil, errors.Join(err, w.webhooks.close())
 	}
 	w.client = newClient(w.server.url, m.mode)
+	if slices.Contains(m.helpers, actionsWebhook) {
+		if w.webhooks[actionsWebhook], err = openActionHook(ctx, w.client); err != nil {
+			delete(w.webhooks, actionsWebhook)
+			return nil, errors.Join(err, w.stop())
+		}
+	}
 	if err := w.prepare(ctx, c); err != nil {
 		return nil, errors.Join(err, w.stop())
 	}
