@@ -26,6 +26,7 @@ import (
 	"annals/handlers/execution"
 	"annals/handlers/workers/follow"
 	"annals/handlers/workers/schedule"
+	"annals/handlers/workers/upkeep"
 	"annals/projections/catalog"
 )
 
@@ -42,6 +43,7 @@ type App struct {
 	operations *execution.Executor
 	who        *auth.Chain
 	api        *api.API
+	upkeep     *upkeep.Worker
 }
 
 // NewApp connects to the database, migrates it, and reads the catalog.
@@ -79,6 +81,7 @@ func (a *App) join(ctx context.Context) error {
 	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, a.cfg.execution(a.log))
 	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations},
 		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
+	a.upkeep = a.newUpkeep()
 	a.api, err = a.newAPI()
 	return err
 }
@@ -160,6 +163,7 @@ func (a *App) metrics() prometheus.Collector {
 		{"annals_catalog_position", "Position of the history that this node's catalog stands at.", func() float64 { return float64(a.live.Position()) }},
 		{"annals_catalog_objects", "Objects in this node's catalog.", func() float64 { return float64(a.live.Current().World.Catalog.Len()) }},
 		{"annals_inconsistent_objects", "Objects of the catalog that cannot stand in the database as it is.", func() float64 { return float64(a.Inconsistent()) }},
+		{"annals_capture_drift", "Database triggers that were not as the catalog wants them when that was looked at last.", func() float64 { return float64(a.CaptureDrift()) }},
 		{"annals_database_connections_in_use", "Connections to the database that are in use.", func() float64 { return float64(a.db.pool.Stat().AcquiredConns()) }},
 	}
 }
@@ -174,6 +178,9 @@ func (a *App) WaitFor(ctx context.Context, position int64) error {
 
 // Inconsistent implements [api.State].
 func (a *App) Inconsistent() int { return a.live.Current().World.Standing.Inconsistent() }
+
+// CaptureDrift implements [api.State].
+func (a *App) CaptureDrift() int { return a.upkeep.Drifting() }
 
 // Head implements [api.State]. It has a connection of its own, so a probe does
 // not stand in a queue behind operations.
@@ -216,11 +223,20 @@ func (a *App) Run(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { a.who.Run(ctx); return nil })
 	group.Go(func() error { return a.follower().Run(ctx) })
 	group.Go(func() error { return a.scheduler().Run(ctx) })
+	group.Go(func() error { return a.upkeep.Run(ctx) })
 	return group.Wait()
 }
 
 func (a *App) scheduler() *schedule.Scheduler {
 	return &schedule.Scheduler{DB: a.db.pool, World: func() metadata.World { return a.live.Current().World }, Log: a.log}
+}
+
+func (a *App) newUpkeep() *upkeep.Worker {
+	return &upkeep.Worker{
+		Pool: a.db.pool, Repair: a.handler.RepairCapture, Drift: a.handler.CaptureDrift, Log: a.log,
+		Retention: upkeep.Retention{Delivered: time.Duration(a.cfg.DeliveryRetention), Failed: time.Duration(a.cfg.FailureRetention)},
+		Interval:  time.Duration(a.cfg.UpkeepInterval),
+	}
 }
 
 func (a *App) follower() *follow.Follower {

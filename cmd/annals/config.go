@@ -89,6 +89,10 @@ type Serve struct {
 	SnapshotEvery int64    `env:"SERVICE_GRAPHQL_SNAPSHOT_EVERY,HASURA_GRAPHQL_SNAPSHOT_EVERY" help:"Events between two snapshots of the catalog, which bound the cost of looking back in time." default:"1000" group:"Metadata"`
 	Demo          toggle   `env:"SERVICE_GRAPHQL_DEMO,HASURA_GRAPHQL_DEMO" help:"Load a small music shop when the database is empty." default:"false" group:"Metadata"`
 
+	DeliveryRetention duration `name:"delivery-retention" env:"SERVICE_GRAPHQL_DELIVERY_RETENTION,HASURA_GRAPHQL_DELIVERY_RETENTION" help:"How long deliveries that are over are kept, such as 720h; whole days are dropped, and never what is still queued. 0 keeps them for ever." default:"0" group:"Webhooks"`
+	FailureRetention  duration `name:"failure-retention" env:"SERVICE_GRAPHQL_FAILURE_RETENTION,HASURA_GRAPHQL_FAILURE_RETENTION" help:"The same for deliveries that failed or were dropped; not shorter than --delivery-retention. 0 keeps them for ever." default:"0" group:"Webhooks"`
+	UpkeepInterval    duration `name:"upkeep-interval" env:"SERVICE_GRAPHQL_UPKEEP_INTERVAL,HASURA_GRAPHQL_UPKEEP_INTERVAL" help:"How often capture triggers are checked and mended, and partitions made and dropped." default:"1m" group:"Webhooks"`
+
 	EnableAllowlist toggle `env:"SERVICE_GRAPHQL_ENABLE_ALLOWLIST,HASURA_GRAPHQL_ENABLE_ALLOWLIST" help:"Only operations of allowed collections are answered, except for the admin." default:"false" group:"GraphQL"`
 	AllowlistMode   string `name:"allowlist-mode" env:"SERVICE_GRAPHQL_ALLOWLIST_MODE,HASURA_GRAPHQL_ALLOWLIST_MODE" help:"What --enable-allowlist does with an operation that is not allowed: refuse it, or run it and report it in the log." enum:"enforce,report" default:"enforce" group:"GraphQL"`
 	RefetchInterval int    `name:"live-queries-multiplexed-refetch-interval" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL" help:"Milliseconds between two looks of a subscription." default:"1000" group:"GraphQL"`
@@ -125,6 +129,12 @@ func (s *Serve) Validate() error {
 	}
 	if s.UnauthorizedRole != "" && s.secret() == "" {
 		return fmt.Errorf("--unauthorized-role needs --admin-secret: without a secret, every request is the admin's")
+	}
+	if s.FailureRetention > 0 && (s.FailureRetention < s.DeliveryRetention || s.DeliveryRetention == 0) {
+		return fmt.Errorf("--failure-retention: failures are kept at least as long as other deliveries, which --delivery-retention says")
+	}
+	if s.UpkeepInterval == 0 {
+		return fmt.Errorf("--upkeep-interval: expecting a time span above 0")
 	}
 	access, err := authOf(*s)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"annals/projections/capture"
 	"annals/projections/catalog"
 )
 
@@ -18,7 +19,7 @@ type verifyCommand struct {
 // Help is printed below the flags.
 func (verifyCommand) Help() string {
 	return `Examples:
-  annals verify                               the chain, and the catalog folded from zero
+  annals verify                               the chain, the catalog folded from zero, and the capture triggers
   annals verify --url http://localhost:8080   the chain, by the server
 The exit status is 1 when something does not fit.`
 }
@@ -52,6 +53,9 @@ type findings struct {
 	// Catalog compares the persisted catalog with the history; nil where only a
 	// server was asked.
 	Catalog *catalog.Report `json:"catalog"`
+	// Capture is what the database triggers for row changes lack; nil where only
+	// a server was asked.
+	Capture []capture.Difference `json:"capture"`
 }
 
 func inspect(ctx context.Context, con console, s *service) (findings, error) {
@@ -80,11 +84,17 @@ func (f *findings) compare(ctx context.Context, app *App) error {
 		return err
 	}
 	f.Catalog = &report
-	text, err := json.Marshal(report)
+	if f.Capture, err = app.handler.CaptureDrift(ctx); err != nil {
+		return err
+	}
+	text, err := json.Marshal(struct {
+		Catalog *catalog.Report      `json:"catalog"`
+		Capture []capture.Difference `json:"capture"`
+	}{f.Catalog, f.Capture})
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	f.body = append(f.body[:len(f.body)-1], `,"catalog":`+string(text)+`}`...)
+	f.body = append(f.body[:len(f.body)-1], ","+string(text[1:])...)
 	return nil
 }
 
@@ -95,6 +105,8 @@ func (f findings) verdict() error {
 		return fmt.Errorf("the history does not verify at position %d: %s", f.Position, f.Reason)
 	case f.Catalog != nil && len(f.Catalog.Differing) > 0:
 		return fmt.Errorf("the persisted catalog is not what the history says: %d objects differ; `annals rebuild` mends it", len(f.Catalog.Differing))
+	case len(f.Capture) > 0:
+		return fmt.Errorf("row changes are not captured as the metadata wants it: %d database triggers differ; a server mends them, and so does reload_metadata", len(f.Capture))
 	}
 	return nil
 }
@@ -112,5 +124,11 @@ func (c console) printFindings(f findings) {
 	}
 	for _, key := range f.Catalog.Differing {
 		fmt.Fprintln(c.out, c.paint(red, "differs     "+oneLine(nameOf(key))))
+	}
+	if len(f.Capture) == 0 {
+		fmt.Fprintf(c.out, "%s  row changes are captured as the metadata wants it\n", c.paint(green, "capture ok"))
+	}
+	for _, d := range f.Capture {
+		fmt.Fprintln(c.out, c.paint(red, fmt.Sprintf("%-10s  %s", d.Problem, oneLine(d.Function))))
 	}
 }

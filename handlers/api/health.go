@@ -18,6 +18,9 @@ type State interface {
 	// Inconsistent is the number of inconsistent objects in the catalog. It is
 	// known without asking anyone.
 	Inconsistent() int
+	// CaptureDrift is how many of the database triggers that capture changes of
+	// rows were not as the catalog wants them, when that was looked at last.
+	CaptureDrift() int
 	// Head asks the database how far the history has come. It should not have
 	// to queue for a connection behind operations: a busy service is not an
 	// ill one.

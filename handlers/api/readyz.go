@@ -9,6 +9,7 @@ type readyBody struct {
 	Head         int64  `json:"head"`
 	Lag          int64  `json:"lag"`
 	Inconsistent int    `json:"inconsistent_objects"`
+	CaptureDrift int    `json:"capture_drift"`
 }
 
 // readyz answers GET /readyz: whether requests should be sent to this node. It
@@ -20,6 +21,7 @@ func (a *API) readyz(w http.ResponseWriter, _ *http.Request) {
 		Database:     databaseWord(seen.err),
 		Position:     a.state.Position(),
 		Inconsistent: a.state.Inconsistent(),
+		CaptureDrift: a.state.CaptureDrift(),
 	}
 	// The head may be older than the position, which is read now.
 	body.Head = max(seen.head, body.Position)
