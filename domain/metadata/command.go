@@ -39,7 +39,7 @@ type operation struct {
 // subject's file tells its own.
 var operations = slices.Concat(
 	tableOperations, relationshipOperations, permissionOperations, functionOperations, computedFieldOperations,
-	eventTriggerOperations, cronTriggerOperations, scheduledEventOperations,
+	eventTriggerOperations, cronTriggerOperations, scheduledEventOperations, deliveryOperations,
 	queryCollectionOperations, allowListOperations,
 	remoteSchemaOperations, remoteRelationshipOperations,
 	customTypesOperations, actionOperations,

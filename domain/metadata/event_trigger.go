@@ -21,9 +21,7 @@ var eventTriggerSubject = subject{
 var eventTriggerOperations = withPgAliases([]operation{
 	{"create_event_trigger", 1, decodeCreateEventTrigger},
 	{"delete_event_trigger", 1, decodeDeleteEventTrigger},
-	{"redeliver_event", 1, decodeRedeliverEvent},
-	{"invoke_event_trigger", 1, decodeInvokeEventTrigger},
-}, "create_event_trigger", "delete_event_trigger", "redeliver_event", "invoke_event_trigger")
+}, "create_event_trigger", "delete_event_trigger")
 
 // EventTrigger sends the changes of a table's rows to a webhook. Its name is
 // its own in the whole catalog, not only on its table.

@@ -9,12 +9,17 @@ import (
 
 var scheduledEventOperations = []operation{
 	{"create_scheduled_event", 1, decodeCreateScheduledEvent},
+	{"delete_scheduled_event", 1, decodeDeleteScheduledEvent},
+	{"get_scheduled_events", 1, decodeGetScheduledEvents},
+	{"get_scheduled_event_invocations", 1, decodeGetScheduledEventInvocations},
+	{"get_cron_triggers", 1, nothing[GetCronTriggers]},
 }
 
 // CreateScheduledEvent is create_scheduled_event: one call of a webhook, at
 // one moment, which may be past. It is data, not metadata: no definition
 // comes of it. Variables of the environment are looked up when it is sent.
 type CreateScheduledEvent struct {
+	acts
 	Webhook    string            `json:"webhook"`
 	ScheduleAt time.Time         `json:"schedule_at"`
 	Payload    json.RawMessage   `json:"payload,omitzero"`

@@ -99,6 +99,8 @@ func (c *call) ask(ctx context.Context, cmd metadata.Command) (json.RawMessage, 
 		return cmd.Answer(c.version.World), nil
 	case metadata.DumpInternalState:
 		return cmd.Answer(c.version.World), nil
+	case metadata.GetCronTriggers:
+		return cmd.Answer(c.version.World), nil
 	case metadata.IntrospectRemoteSchema:
 		return cmd.Answer(c.version.World)
 	}

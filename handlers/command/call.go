@@ -156,6 +156,12 @@ func (c *call) record(cmd metadata.Command, changes []metadata.Change) error {
 	if err != nil {
 		return fmt.Errorf("make an event id: %w", err)
 	}
+	c.note(id, cmd, changes)
+	return nil
+}
+
+// note is record under an id.
+func (c *call) note(id uuid.UUID, cmd metadata.Command, changes []metadata.Change) {
 	c.events = append(c.events, eventstore.Event{
 		ID:            id,
 		Type:          cmd.Operation(),
@@ -167,7 +173,6 @@ func (c *call) record(cmd metadata.Command, changes []metadata.Change) error {
 		Objects:       objectsOf(changes),
 	})
 	c.moved = append(c.moved, catalog.Moved{Changes: changes})
-	return nil
 }
 
 func objectsOf(changes []metadata.Change) []eventstore.Object {

@@ -127,14 +127,3 @@ func TestARollbackPlansTheFiresOfWhatItRestores(t *testing.T) {
 	s.do(`{"type":"rollback_metadata","args":{"to":1}}`)
 	requireUpcoming(t, "0 0 * * *", s.now(), s.fires("c"))
 }
-
-func TestDeletingAnEventTriggerCancelsWhatIsQueued(t *testing.T) {
-	s := newService(t)
-	s.exec(authors)
-	s.do(`{"type":"track_table","args":"author"}`)
-	s.do(`{"type":"create_event_trigger","args":{"name":"t","table":"author","webhook":"http://127.0.0.1:1/","insert":{"columns":"*"}}}`)
-	s.exec(`insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at) values (gen_random_uuid(), now(), 'event:t', now())`)
-	s.do(`{"type":"delete_event_trigger","args":{"name":"t"}}`)
-	require.Empty(t, column[string](s, "select lane from annals.delivery_queue"))
-	require.Equal(t, []string{"cancelled"}, column[string](s, "select entry from annals.delivery_log"))
-}

@@ -18,6 +18,7 @@ import (
 	"annals/eventstore"
 	"annals/handlers/command/facts"
 	"annals/projections/catalog"
+	"annals/projections/deliveries"
 )
 
 // Config is the handler's limits. A zero field means its default.
@@ -45,11 +46,10 @@ type RemoteSchemas interface {
 	Introspect(ctx context.Context, r metadata.RemoteSchema) (json.RawMessage, error)
 }
 
-// Deliveries makes and revives webhook deliveries, in a call's transaction.
+// Deliveries carries out commands about webhook deliveries, in a call's
+// transaction. It answers the command's body.
 type Deliveries interface {
-	Schedule(ctx context.Context, tx pgx.Tx, c metadata.CreateScheduledEvent) error
-	Invoke(ctx context.Context, tx pgx.Tx, c metadata.InvokeEventTrigger, s domain.Session) (eventID string, err error)
-	Redeliver(ctx context.Context, tx pgx.Tx, c metadata.RedeliverEvent) error
+	Carry(ctx context.Context, tx pgx.Tx, a deliveries.Asked) (json.RawMessage, error)
 }
 
 // Rows reads and changes rows for a session, in a call's transaction, under

@@ -3,11 +3,14 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"annals/domain"
 	"annals/domain/metadata"
+	"annals/projections/deliveries"
 )
 
 var success = json.RawMessage(`{"message":"success"}`)
@@ -32,7 +35,7 @@ func (c *call) perform(ctx context.Context, cmd metadata.Command) (json.RawMessa
 		return c.decide(ctx, cmd.WithRemoteSchemas(c.version.World, c.fetched.all()))
 	case metadata.Decider:
 		return c.decide(ctx, cmd)
-	case metadata.CreateScheduledEvent, metadata.InvokeEventTrigger, metadata.RedeliverEvent:
+	case metadata.DeliveryCommand:
 		return c.deliver(ctx, cmd)
 	case metadata.RowCommand:
 		return c.runRows(ctx, cmd)
@@ -106,35 +109,34 @@ func (c *call) rollback(ctx context.Context, cmd metadata.RollbackMetadata) (jso
 	return c.decide(ctx, cmd.Restoring(earlier))
 }
 
-// deliver hands a command about deliveries to the part that makes them.
-func (c *call) deliver(ctx context.Context, cmd metadata.Command) (json.RawMessage, error) {
-	if checked, ok := cmd.(metadata.Checked); ok {
-		if err := checked.Check(c.version.World); err != nil {
+// deliver hands a command about deliveries to the part that keeps them. What it
+// does is tied to the event that records it: that is why the head is locked
+// first, and the event's id known.
+func (c *call) deliver(ctx context.Context, cmd metadata.DeliveryCommand) (json.RawMessage, error) {
+	if !cmd.OnlyReads() {
+		if err := c.lock(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if err := cmd.Check(c.version.World); err != nil {
+		return nil, err
 	}
 	if c.Deliveries == nil {
 		return nil, needsPart(cmd, "delivers webhooks")
 	}
-	c.queues = true
-	body := success
-	switch cmd := cmd.(type) {
-	case metadata.CreateScheduledEvent:
-		if err := c.Deliveries.Schedule(ctx, c.tx, cmd); err != nil {
-			return nil, err
-		}
-	case metadata.RedeliverEvent:
-		if err := c.Deliveries.Redeliver(ctx, c.tx, cmd); err != nil {
-			return nil, err
-		}
-	case metadata.InvokeEventTrigger:
-		id, err := c.Deliveries.Invoke(ctx, c.tx, cmd, c.req.Session)
-		if err != nil {
-			return nil, err
-		}
-		body = metadata.Encode(map[string]string{"event_id": id})
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("make an event id: %w", err)
 	}
-	return body, c.record(cmd, nil)
+	body, err := c.Deliveries.Carry(ctx, c.tx, deliveries.Asked{
+		Command: cmd, World: c.version.World, Session: c.req.Session, ID: id, Position: c.nextPosition(),
+	})
+	if err != nil || cmd.OnlyReads() {
+		return body, err
+	}
+	c.queues = true
+	c.note(id, cmd, nil)
+	return body, nil
 }
 
 // runRows reads or changes rows, as the call's transaction sees them and under
@@ -183,8 +185,10 @@ func onlyReads(cmd metadata.Command) bool {
 	switch cmd := cmd.(type) {
 	case metadata.RowCommand:
 		return cmd.OnlyReads()
+	case metadata.DeliveryCommand:
+		return cmd.OnlyReads()
 	case metadata.ExportMetadata, metadata.GetInconsistentMetadata, metadata.DumpInternalState,
-		metadata.DiffMetadata, metadata.IntrospectRemoteSchema:
+		metadata.DiffMetadata, metadata.IntrospectRemoteSchema, metadata.GetCronTriggers:
 		return true
 	}
 	return false

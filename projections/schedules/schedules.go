@@ -8,7 +8,7 @@
 //	trigger changed    what is untouched and still to come is withdrawn, and
 //	                   planned anew; what was tried keeps its way
 //	trigger dropped    what is untouched and still to come is withdrawn, the rest
-//	                   cancelled; so are the deliveries of a dropped event trigger
+//	                   cancelled
 //	otherwise          nothing, so an import of the same definition leaves all
 //	                   as it is
 //
@@ -52,20 +52,9 @@ func Follow(ctx context.Context, tx pgx.Tx, events ...catalog.Moved) error {
 }
 
 func followChange(ctx context.Context, tx pgx.Tx, position int64, c metadata.Change) error {
-	switch c.Kind {
-	case metadata.KindEventTrigger:
-		before, after, err := metadata.SidesOf[metadata.EventTrigger](c)
-		if err != nil || before == nil || after != nil {
-			return err
-		}
-		return deliveries.CancelLane(ctx, tx, deliveries.EventLane(before.Name), "the event trigger was deleted", position)
-	case metadata.KindCronTrigger:
-		return followCronTrigger(ctx, tx, position, c)
+	if c.Kind != metadata.KindCronTrigger {
+		return nil
 	}
-	return nil
-}
-
-func followCronTrigger(ctx context.Context, tx pgx.Tx, position int64, c metadata.Change) error {
 	before, after, err := metadata.SidesOf[metadata.CronTrigger](c)
 	if err != nil {
 		return err
