@@ -24,6 +24,8 @@ import (
 	"annals/handlers/api/auth"
 	"annals/handlers/command"
 	"annals/handlers/execution"
+	"annals/handlers/outbound"
+	"annals/handlers/workers/deliver"
 	"annals/handlers/workers/follow"
 	"annals/handlers/workers/schedule"
 	"annals/handlers/workers/upkeep"
@@ -44,6 +46,9 @@ type App struct {
 	who        *auth.Chain
 	api        *api.API
 	upkeep     *upkeep.Worker
+	registry   *prometheus.Registry
+	outbound   *outbound.Client
+	deliveries *deliver.Worker
 }
 
 // NewApp connects to the database, migrates it, and reads the catalog.
@@ -75,11 +80,17 @@ func (a *App) join(ctx context.Context) error {
 		return fmt.Errorf("read the catalog: %w", err)
 	}
 	a.live = catalog.NewLive(version)
+	a.registry, a.outbound = prometheus.NewRegistry(), a.cfg.newOutbound()
+	if a.deliveries, err = a.newDeliveries(); err != nil {
+		return err
+	}
 	if err := a.db.openRows(ctx, a.cfg); err != nil {
 		return err
 	}
-	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, a.cfg.execution(a.log))
-	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations},
+	operations := a.cfg.execution(a.log)
+	operations.Wake, operations.Outbound = a.deliveries.Wake, a.outbound
+	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, operations)
+	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations, Wake: a.deliveries.Wake},
 		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
 	a.upkeep = a.newUpkeep()
 	a.api, err = a.newAPI()
@@ -112,8 +123,7 @@ func (a *App) newAPI() (*api.API, error) {
 	if a.who, err = auth.New(access); err != nil {
 		return nil, err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.metrics())
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.metrics())
 	return api.New(api.Config{
 		Version:        Version,
 		APIs:           apis,
@@ -132,7 +142,7 @@ func (a *App) newAPI() (*api.API, error) {
 				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
 			},
 		},
-	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Explainer: a.operations, Past: a.handler, History: a.store, State: a, Registry: registry, Log: a.lines}), nil
+	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Explainer: a.operations, Past: a.handler, History: a.store, State: a, Registry: a.registry, Log: a.lines}), nil
 }
 
 func corsOf(cfg Serve) (api.CORS, error) {
@@ -222,6 +232,7 @@ func (a *App) Run(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { a.api.Watch(ctx); return nil })
 	group.Go(func() error { a.who.Run(ctx); return nil })
 	group.Go(func() error { return a.follower().Run(ctx) })
+	group.Go(func() error { return a.deliveries.Run(ctx) })
 	group.Go(func() error { return a.scheduler().Run(ctx) })
 	group.Go(func() error { return a.upkeep.Run(ctx) })
 	return group.Wait()
@@ -249,7 +260,15 @@ func (a *App) follower() *follow.Follower {
 }
 
 // Close gives everything back: connections, and annals' own PostgreSQL.
-func (a *App) Close() error { return a.db.close() }
+func (a *App) Close() error {
+	if a.deliveries != nil {
+		a.deliveries.Close()
+	}
+	if a.outbound != nil {
+		a.outbound.Close()
+	}
+	return a.db.close()
+}
 
 // listen opens the address that the settings name.
 func (s Serve) listen() (net.Listener, error) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"annals/handlers/outbound"
 )
 
 // Version is what the service calls itself. It is v1.3.3, whose admin API it
@@ -122,7 +124,7 @@ func newParser(ctx context.Context, cli *commands, con console, exit func(int)) 
 		kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ExplicitGroups(commandGroups),
-		kong.Vars{"apis": strings.Join(knownAPIs, ", "), "logtypes": strings.Join(knownLogTypes, ", ")},
+		kong.Vars{"apis": strings.Join(knownAPIs, ", "), "logtypes": strings.Join(knownLogTypes, ", "), "ranges": strings.Join(outbound.Ranges(), ", ")},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(con),
 	)

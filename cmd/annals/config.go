@@ -105,6 +105,15 @@ type Serve struct {
 	MaxDepth         int      `name:"max-query-depth" env:"SERVICE_GRAPHQL_MAX_QUERY_DEPTH,HASURA_GRAPHQL_MAX_QUERY_DEPTH" help:"How deep the selections of an operation may nest." default:"64" group:"GraphQL"`
 	MaxNodes         int      `name:"max-query-nodes" env:"SERVICE_GRAPHQL_MAX_QUERY_NODES,HASURA_GRAPHQL_MAX_QUERY_NODES" help:"How many fields and values an operation may have, its fragments spread out." default:"10000" group:"GraphQL"`
 
+	EventsPoolSize      int    `name:"events-http-pool-size" env:"SERVICE_GRAPHQL_EVENTS_HTTP_POOL_SIZE,HASURA_GRAPHQL_EVENTS_HTTP_POOL_SIZE" help:"Webhooks of one trigger that are called at once." default:"100" group:"Deliveries"`
+	EventsMaxInFlight   int    `name:"events-max-in-flight" env:"SERVICE_GRAPHQL_EVENTS_MAX_IN_FLIGHT,HASURA_GRAPHQL_EVENTS_MAX_IN_FLIGHT" help:"Webhooks of all triggers together that are called at once." default:"10000" group:"Deliveries"`
+	EventsFetchInterval int    `name:"events-fetch-interval" env:"SERVICE_GRAPHQL_EVENTS_FETCH_INTERVAL,HASURA_GRAPHQL_EVENTS_FETCH_INTERVAL" help:"Milliseconds between two looks for deliveries when there were none." default:"1000" group:"Deliveries"`
+	EventsMaxResponse   size   `name:"events-max-response" env:"SERVICE_GRAPHQL_EVENTS_MAX_RESPONSE,HASURA_GRAPHQL_EVENTS_MAX_RESPONSE" help:"How much of a webhook's answer is kept, such as 1MiB." default:"1MiB" group:"Deliveries"`
+	LogHeadersFromEnv   toggle `name:"log-headers-from-env" env:"SERVICE_GRAPHQL_LOG_HEADERS_FROM_ENV,HASURA_GRAPHQL_LOG_HEADERS_FROM_ENV" help:"Keep the values of headers from the environment in the log of attempts, not the variables' names." default:"false" group:"Deliveries"`
+
+	OutboundDeny        addressRanges `name:"outbound-deny" env:"SERVICE_GRAPHQL_OUTBOUND_DENY,HASURA_GRAPHQL_OUTBOUND_DENY" help:"Addresses that webhooks and remote servers may not have, separated by commas: ${ranges}." default:"" placeholder:"LIST" group:"Deliveries"`
+	OutboundMaxResponse size          `name:"outbound-max-response" env:"SERVICE_GRAPHQL_OUTBOUND_MAX_RESPONSE,HASURA_GRAPHQL_OUTBOUND_MAX_RESPONSE" help:"Longest answer of a remote server that is read." default:"10MiB" group:"Deliveries"`
+
 	LogLevel string       `env:"SERVICE_GRAPHQL_LOG_LEVEL,HASURA_GRAPHQL_LOG_LEVEL" help:"Least level of log lines." enum:"debug,info,warn,error" default:"info" group:"Logs"`
 	LogTypes logTypeNames `name:"enabled-log-types" env:"SERVICE_GRAPHQL_ENABLED_LOG_TYPES,HASURA_GRAPHQL_ENABLED_LOG_TYPES" help:"Kinds of log lines, separated by commas: ${logtypes}." default:"startup,http-log,webhook-log,websocket-log" placeholder:"LIST" group:"Logs"`
 
@@ -156,6 +165,9 @@ func (s *Serve) validateNumbers() error {
 		{"--snapshot-every", s.SnapshotEvery},
 		{"--max-query-depth", int64(s.MaxDepth)},
 		{"--max-query-nodes", int64(s.MaxNodes)},
+		{"--events-http-pool-size", int64(s.EventsPoolSize)},
+		{"--events-max-in-flight", int64(s.EventsMaxInFlight)},
+		{"--events-fetch-interval", int64(s.EventsFetchInterval)},
 		{"--live-queries-multiplexed-batch-size", int64(s.BatchSize)},
 		{"--live-queries-multiplexed-refetch-interval", int64(s.RefetchInterval)},
 	} {
@@ -173,7 +185,7 @@ var variablePrefixes = []string{"SERVICE_GRAPHQL_", "HASURA_GRAPHQL_"}
 // looks at.
 var withoutEffect = []string{
 	"PG_STRIPES", "USE_PREPARED_STATEMENTS", "ENABLE_CONSOLE", "CONSOLE_ASSETS_DIR",
-	"ENABLE_TELEMETRY", "WS_READ_COOKIE", "EVENTS_HTTP_POOL_SIZE", "EVENTS_FETCH_INTERVAL", "LOG_HEADERS_FROM_ENV",
+	"ENABLE_TELEMETRY", "WS_READ_COOKIE",
 	"CONNECTION_COMPRESSION", "WEBSOCKET_KEEPALIVE",
 }
 

@@ -62,6 +62,11 @@ func decodeNames(ctx *kong.DecodeContext, known []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return namesIn(text, known)
+}
+
+// namesIn reads a list of known names.
+func namesIn(text string, known []string) ([]string, error) {
 	list := []string{}
 	for part := range strings.SplitSeq(text, ",") {
 		name := strings.ToLower(strings.TrimSpace(part))

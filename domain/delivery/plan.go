@@ -9,6 +9,8 @@ import (
 
 // Plan is what is said now about how a delivery is made.
 type Plan struct {
+	// Known says that the trigger is there and can stand.
+	Known   bool
 	Policy  Policy
 	Webhook string
 	Headers []Header
@@ -20,9 +22,9 @@ type Plan struct {
 // the value is from, if any.
 type Header struct{ Name, Value, FromEnv string }
 
-// PlanOf is the plan of a delivery in the world as it is. An error with no
-// policy in the plan means that nothing is known of the trigger, so no try can
-// be made; otherwise the webhook cannot be called, which is a try that failed.
+// PlanOf is the plan of a delivery in the world as it is. With an error, no try
+// can be made where the plan is not known; otherwise the webhook cannot be
+// called, which is a try that failed.
 func PlanOf(d Delivery, w metadata.World) (Plan, error) {
 	switch {
 	case d.Kind.OfEventTrigger():
@@ -44,7 +46,7 @@ func planOfEvent(name string, w metadata.World) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Policy: eventPolicy(t.RetryConf), Webhook: webhook}
+	p := Plan{Known: true, Policy: eventPolicy(t.RetryConf), Webhook: webhook}
 	return p, p.fill(t.Headers, t.SigningSecretsFromEnv, w.Env)
 }
 
@@ -53,7 +55,7 @@ func planOfCron(name string, w metadata.World) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Policy: schedulePolicy(t.RetryConf), Comment: t.Comment}
+	p := Plan{Known: true, Policy: schedulePolicy(t.RetryConf), Comment: t.Comment}
 	if p.Webhook, err = metadata.ResolveURL(t.Webhook, w.Env); err != nil {
 		return p, err
 	}
@@ -73,7 +75,7 @@ func planOfScheduled(definition json.RawMessage, env metadata.Environment) (Plan
 	if err := json.Unmarshal(definition, &o); err != nil {
 		return Plan{}, fmt.Errorf("read the definition of a one-off event: %w", err)
 	}
-	p := Plan{Policy: schedulePolicy(o.RetryConf), Comment: o.Comment}
+	p := Plan{Known: true, Policy: schedulePolicy(o.RetryConf), Comment: o.Comment}
 	var err error
 	if p.Webhook, err = metadata.ResolveURL(o.Webhook, env); err != nil {
 		return p, err

@@ -1,0 +1,30 @@
+-- Leases to a node ($4) what is due in lanes ($1), oldest first, for each as many as it has free slots ($2), for so many seconds
+-- ($3). Of deliveries with the same ordering key only the first in the line is there to be had. A row whose record is gone comes
+-- without it.
+with due as (
+  select q.delivery_id, w.seconds
+  from unnest($1::text[], $2::int[], $3::float8[]) as w (lane, slots, seconds)
+  cross join lateral (
+    select q.delivery_id
+    from annals.delivery_queue q
+    where q.lane = w.lane and q.available_at <= now()
+      and (q.ordering_key is null or not exists (
+        select from annals.delivery_queue e
+        where e.lane = q.lane and e.ordering_key = q.ordering_key and e.place < q.place))
+    order by q.available_at, q.delivery_id
+    limit w.slots
+    for update skip locked
+  ) q
+), leased as (
+  update annals.delivery_queue q
+  set available_at = clock_timestamp() + make_interval(secs => due.seconds), lease = q.lease + 1, leased_by = $4
+  from due where q.delivery_id = due.delivery_id
+  returning q.delivery_id, q.first_due_at, q.lane, q.lease, q.round, q.tries
+)
+select l.delivery_id::text, l.lane, l.lease, l.round, l.tries,
+  d.kind, d.trigger, d.schema_name, d.table_name, d.payload, d.definition, l.first_due_at, d.created_at, clock_timestamp()
+from leased l
+left join lateral (
+  select * from annals.deliveries d where d.id = l.delivery_id and d.due_at = l.first_due_at limit 1
+) d on true
+order by l.first_due_at

@@ -1,0 +1,206 @@
+// Package deliver makes the webhook deliveries that are due.
+//
+// Every node runs a [Worker], and none is in charge. What is to be tried lies
+// in annals.delivery_queue; a [Subscriber] leases rows of it and hands them to
+// a Watermill router as messages, whose handler calls the webhook and says what
+// came of it; outcomes are collected for a moment and written together:
+//
+//	annals.delivery_queue --claim--> message --router--> Sender --> webhook
+//	        ^                                               |
+//	        +------ record: history and queue row <---------+
+//
+// What always holds:
+//
+//   - No transaction is open, and no connection is held, while a webhook is
+//     being called. A claim and a record are one statement each.
+//   - Never more is claimed than can be started now. Slots belong to lanes, and
+//     a lane is a trigger's: an endpoint that hangs fills its own.
+//   - A lease is the trigger's timeout and a margin. A node that dies lets its
+//     leases run out, and whoever claims next is the rescuer: at least once,
+//     never lost, never stuck. A node that stops gives back what it has.
+//   - An outcome counts only while its lease is held, so a late one never
+//     writes over what another node did since.
+//   - Where a row has an ordering key, those behind it in the line wait until
+//     it is over.
+//
+// A delivery whose trigger is not known, or cannot stand, rests for
+// [delivery.Unknown]; no try is counted.
+//
+// What a trigger's max_concurrency and rate_limit bound, they bound on each node.
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/components/metrics"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"annals/domain/delivery"
+	"annals/domain/metadata"
+)
+
+// Defaults of [Config].
+const (
+	DefaultSlots         = 100
+	DefaultMaxInFlight   = 10_000
+	DefaultFetchInterval = time.Second
+	DefaultGrace         = 20 * time.Second
+	DefaultLeaseMargin   = 30 * time.Second
+)
+
+// Config is how a worker works. Zero values take the defaults.
+type Config struct {
+	// Node names this node in leases and in the history. No two that run may
+	// have the same.
+	Node string
+	// Slots is how many deliveries of one lane are made at once.
+	Slots int
+	// MaxInFlight is how many are made at once in all lanes together.
+	MaxInFlight int
+	// FetchInterval is the longest time between two looks at the queue.
+	FetchInterval time.Duration
+	// Grace is how long deliveries on their way may take to end when the worker
+	// stops; what is not over then is given back.
+	Grace time.Duration
+	// LeaseMargin is what a lease has beyond the trigger's timeout.
+	LeaseMargin time.Duration
+}
+
+// Parts are what a worker works with.
+type Parts struct {
+	Pool *pgxpool.Pool
+	// World gives the metadata of the moment.
+	World func() metadata.World
+	// Senders make the tries, each those of its kinds.
+	Senders map[delivery.Kind]Sender
+	// Registry takes the metrics; nil: none are kept.
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+}
+
+// Sender makes one try at a delivery.
+type Sender interface {
+	Send(ctx context.Context, j Job) Attempt
+}
+
+// Worker makes the deliveries of one node.
+type Worker struct {
+	parts      Parts
+	config     Config
+	subscriber *Subscriber
+	router     *message.Router
+	meters     *meters
+}
+
+// New makes a worker, which does nothing before it is run.
+func New(p Parts, c Config) (*Worker, error) {
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	w := &Worker{parts: p, config: c, meters: newMeters(p.Registry, p.Pool)}
+	w.subscriber = NewSubscriber(p.Pool, SubscriberConfig{Config: c, Limits: w.limits, Lease: w.lease, Log: p.Log, meters: w.meters})
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: c.Grace + time.Minute}, watermill.NewSlogLogger(quiet(p.Log)))
+	if err != nil {
+		return nil, fmt.Errorf("make the router of deliveries: %w", err)
+	}
+	w.router = router
+	if p.Registry != nil {
+		builder := metrics.NewPrometheusMetricsBuilder(p.Registry, "annals", "deliveries")
+		router.AddMiddleware(builder.NewRouterMiddleware().Middleware)
+	}
+	router.AddMiddleware(w.fails, middleware.Recoverer)
+	router.AddConsumerHandler("deliver", AllLanes, w.subscriber, w.handle)
+	return w, nil
+}
+
+// quiet logs Watermill's own words as debugging: what it calls news is that it
+// starts and stops.
+func quiet(log *slog.Logger) *slog.Logger {
+	return slog.New(lower{log.Handler()})
+}
+
+// lower is a log whose lines below a warning are for debugging.
+type lower struct{ slog.Handler }
+
+func (l lower) Enabled(ctx context.Context, level slog.Level) bool {
+	return l.Handler.Enabled(ctx, lowered(level))
+}
+
+func (l lower) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = lowered(r.Level)
+	return l.Handler.Handle(ctx, r)
+}
+
+func (l lower) WithAttrs(attrs []slog.Attr) slog.Handler { return lower{l.Handler.WithAttrs(attrs)} }
+func (l lower) WithGroup(name string) slog.Handler       { return lower{l.Handler.WithGroup(name)} }
+
+func lowered(level slog.Level) slog.Level {
+	if level >= slog.LevelWarn {
+		return level
+	}
+	return min(level, slog.LevelDebug)
+}
+
+// Run makes deliveries until the context ends, and then lets those on their
+// way come to their end.
+func (w *Worker) Run(ctx context.Context) error {
+	// The router waits for its handlers before it closes the subscriber, and it
+	// is the subscriber that ends them.
+	context.AfterFunc(ctx, w.Close)
+	err := w.router.Run(ctx)
+	if closed := w.subscriber.Close(); closed != nil {
+		err = errors.Join(err, closed)
+	}
+	return err
+}
+
+// Close ends the worker, whether it was run or not.
+func (w *Worker) Close() { _ = w.subscriber.Close() }
+
+// Wake says that something was queued on this node just now.
+func (w *Worker) Wake() { w.subscriber.Wake() }
+
+// handle is the router's handler: it makes the try. The message is always
+// acknowledged, since what is next stands in the outcome.
+func (w *Worker) handle(m *message.Message) error {
+	job, settle := jobOf(m)
+	sender := w.parts.Senders[job.Kind]
+	if sender == nil {
+		settle(Attempt{Delay: delivery.Unknown, Unknown: fmt.Sprintf("nobody sends deliveries of kind %q", job.Kind)})
+		return nil
+	}
+	settle(sender.Send(m.Context(), job))
+	return nil
+}
+
+// fails makes a failed try of a handler that broke down.
+func (w *Worker) fails(h message.HandlerFunc) message.HandlerFunc {
+	return func(m *message.Message) ([]*message.Message, error) {
+		if _, err := h(m); err != nil {
+			job, settle := jobOf(m)
+			w.parts.Log.Error("a delivery broke down", "delivery", job.ID, "error", err)
+			settle(broken(job, w.parts.World()))
+		}
+		return nil, nil
+	}
+}
+
+// limits are how many deliveries of a lane may be made.
+func (w *Worker) limits(lane string) delivery.Limits {
+	kind, trigger := splitLane(lane)
+	return delivery.LimitsOf(kind, trigger, w.parts.World())
+}
+
+// lease is how long the deliveries of a lane may take.
+func (w *Worker) lease(lane string) time.Duration {
+	kind, trigger := splitLane(lane)
+	plan, _ := delivery.PlanOf(delivery.Delivery{Kind: kind, Trigger: trigger}, w.parts.World())
+	return plan.Policy.Timeout
+}

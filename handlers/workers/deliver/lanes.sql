@@ -1,0 +1,13 @@
+-- Which lanes ($1: one of them, or all) hold deliveries, and in how many seconds the first of each is due. Lanes that rest are
+-- left out. The index is skipped through, lane by lane: what lies in them does not count.
+with recursive lanes as (
+  (select q.lane, q.available_at from annals.delivery_queue q order by q.lane, q.available_at limit 1)
+  union all
+  select n.lane, n.available_at
+  from lanes l cross join lateral (
+    select q.lane, q.available_at from annals.delivery_queue q where q.lane > l.lane order by q.lane, q.available_at limit 1
+  ) n
+)
+select l.lane, extract(epoch from l.available_at - clock_timestamp())::float8
+from lanes l
+where ($1 = '*' or l.lane = $1) and not exists (select from annals.paused_lanes p where p.lane = l.lane)

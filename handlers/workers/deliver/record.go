@@ -1,0 +1,226 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// How outcomes are collected.
+const (
+	// collectFor is how long the first outcome waits for others.
+	collectFor = 2 * time.Millisecond
+	// collectUpTo is how many are written together.
+	collectUpTo = 200
+	// uncollected is how many may wait; then settling waits, and with it claiming.
+	uncollected = 1000
+	// recordAgain is the time between two tries to write.
+	recordAgain = 200 * time.Millisecond
+	// lastTries is how often writing is tried when the worker stops and the
+	// database does not answer. What is not written then, its lease brings again.
+	lastTries = 25
+)
+
+// outcome is what became of a job.
+type outcome struct {
+	job Job
+	Attempt
+}
+
+// recorder writes outcomes down, many at a time.
+type recorder struct {
+	queue  *queue
+	log    *slog.Logger
+	meters *meters
+	in     chan outcome
+	done   chan struct{}
+}
+
+func newRecorder(q *queue, log *slog.Logger, m *meters) *recorder {
+	r := &recorder{queue: q, log: log, meters: m, in: make(chan outcome, uncollected), done: make(chan struct{})}
+	go r.run()
+	return r
+}
+
+func (r *recorder) add(o outcome) { r.in <- o }
+
+// close writes what is there and ends.
+func (r *recorder) close() {
+	close(r.in)
+	<-r.done
+}
+
+func (r *recorder) run() {
+	defer close(r.done)
+	for first := range r.in {
+		r.write(r.collect(first))
+	}
+}
+
+// collect takes what comes within a moment.
+func (r *recorder) collect(first outcome) []outcome {
+	batch := []outcome{first}
+	timer := time.NewTimer(collectFor)
+	defer timer.Stop()
+	for len(batch) < collectUpTo {
+		select {
+		case o, open := <-r.in:
+			if !open {
+				return batch
+			}
+			batch = append(batch, o)
+		case <-timer.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+// write writes a batch, again and again while the database does not answer. The
+// leases decide whether it still counts then.
+func (r *recorder) write(batch []outcome) {
+	for try := 0; ; try++ {
+		held, err := r.queue.record(context.Background(), batch)
+		if err == nil {
+			r.count(batch, held)
+			return
+		}
+		if isData(err) {
+			r.apart(batch, err)
+			return
+		}
+		if try == 0 {
+			r.log.Warn("cannot record what became of deliveries; trying again", "deliveries", len(batch), "error", err)
+		}
+		if try >= lastTries && r.expired(batch) {
+			r.log.Error("what became of deliveries was not recorded: they will be made again", "deliveries", len(batch), "error", err)
+			return
+		}
+		time.Sleep(recordAgain)
+	}
+}
+
+// expired reports whether no lease of a batch can be held any more.
+func (r *recorder) expired(batch []outcome) bool {
+	for _, o := range batch {
+		if time.Now().Before(o.job.until) {
+			return false
+		}
+	}
+	return true
+}
+
+// isData reports whether the database refuses what it is given.
+func isData(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (strings.HasPrefix(refused.Code, "22") || strings.HasPrefix(refused.Code, "54"))
+}
+
+// apart finds the outcome that the database cannot keep, and keeps it without
+// what was sent and said.
+func (r *recorder) apart(batch []outcome, err error) {
+	if len(batch) > 1 {
+		r.write(batch[:len(batch)/2])
+		r.write(batch[len(batch)/2:])
+		return
+	}
+	o := batch[0]
+	if o.Request == nil && o.Response == nil {
+		r.log.Error("what became of a delivery cannot be recorded: it will be made again", "delivery", o.job.ID, "error", err)
+		return
+	}
+	r.log.Warn("a request or its answer cannot be recorded", "delivery", o.job.ID, "error", err)
+	o.Request, o.Response = nil, nil
+	r.write([]outcome{o})
+}
+
+// count keeps the metrics, and says which outcomes came too late.
+func (r *recorder) count(batch []outcome, held map[string]bool) {
+	for _, o := range batch {
+		if !held[o.job.ID] {
+			r.meters.late.Inc()
+			r.log.Warn("the lease of a delivery was over before its outcome was recorded", "delivery", o.job.ID, "lane", o.job.Lane, "outcome", o.result())
+			continue
+		}
+		r.meters.recorded(o)
+	}
+}
+
+// record writes outcomes, and returns those deliveries whose lease was held.
+func (q *queue) record(ctx context.Context, batch []outcome) (map[string]bool, error) {
+	c := columnsOf(batch, time.Now())
+	rows, err := q.pool.Query(ctx, recordSQL, c.ids, c.leases, c.rounds, c.entries, c.outcomes, c.statuses,
+		c.requests, c.responses, c.reasons, c.delays, c.began, c.ended, q.node)
+	if err != nil {
+		return nil, fmt.Errorf("record deliveries: %w", err)
+	}
+	held := make(map[string]bool, len(batch))
+	var id string
+	if _, err = pgx.ForEachRow(rows, []any{&id}, func() error { held[id] = true; return nil }); err != nil {
+		return nil, fmt.Errorf("record deliveries: %w", err)
+	}
+	return held, nil
+}
+
+// columns are outcomes as the statement takes them: column by column.
+type columns struct {
+	ids, entries                           []string
+	leases, rounds                         []int
+	outcomes, requests, responses, reasons []*string
+	statuses                               []*int
+	delays                                 []*float64
+	began, ended                           []float64
+}
+
+func columnsOf(batch []outcome, now time.Time) columns {
+	var c columns
+	for _, o := range batch {
+		c.ids, c.leases, c.rounds = append(c.ids, o.job.ID), append(c.leases, o.job.Lease), append(c.rounds, o.job.Round)
+		c.entries = append(c.entries, o.entry())
+		c.outcomes, c.reasons = append(c.outcomes, orNull(string(o.Outcome))), append(c.reasons, orNull(o.Dropped))
+		c.requests, c.responses = append(c.requests, orNull(string(o.Request))), append(c.responses, orNull(string(o.Response)))
+		c.statuses, c.delays = append(c.statuses, orNull(o.Status)), append(c.delays, o.delay())
+		c.began, c.ended = append(c.began, since(o.Started, now)), append(c.ended, since(o.Finished, now))
+	}
+	return c
+}
+
+// entry is what the history calls an outcome; empty for what it does not tell.
+func (o outcome) entry() string {
+	switch {
+	case o.Dropped != "":
+		return "dropped"
+	case o.Outcome != "":
+		return "attempt"
+	}
+	return ""
+}
+
+func (o outcome) delay() *float64 {
+	if o.over() {
+		return nil
+	}
+	seconds := o.Delay.Seconds()
+	return &seconds
+}
+
+func orNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+func since(t, now time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(t).Seconds())
+}

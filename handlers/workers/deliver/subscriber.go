@@ -1,0 +1,304 @@
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"annals/domain/delivery"
+)
+
+// How often the queue is looked at.
+const (
+	// busyInterval is the time between two looks while there is work; without,
+	// it doubles up to the fetch interval.
+	busyInterval = 20 * time.Millisecond
+	// wakeGap is the least time between two looks, however often somebody wakes.
+	wakeGap = 2 * time.Millisecond
+	// refill is how long free slots of a busy lane wait for company, so that
+	// one claim fills several.
+	refill = 3 * time.Millisecond
+	// lastWords is how long a cancelled call may take to say so.
+	lastWords = time.Second
+)
+
+var errClosed = errors.New("the subscriber of deliveries is closed")
+
+// SubscriberConfig is how a subscriber works.
+type SubscriberConfig struct {
+	Config
+	// Limits of a lane's deliveries. Nil: none.
+	Limits func(lane string) delivery.Limits
+	// Lease is how long a lane's deliveries may take; the margin comes on top.
+	// Nil: the margin alone.
+	Lease func(lane string) time.Duration
+	Log   *slog.Logger
+
+	meters *meters
+}
+
+// Subscriber gives what is due as messages. A message is acknowledged when its
+// delivery is settled; one that is refused, or acknowledged after its context
+// ended, without an outcome is given back to the queue.
+type Subscriber struct {
+	config SubscriberConfig
+	queue  *queue
+	slots  *slots
+	record *recorder
+	wake   chan struct{}
+
+	// claiming ends when the subscriber is closed, sending after a grace.
+	claiming, sending         context.Context
+	stopClaiming, stopSending context.CancelFunc
+	closing                   sync.Once
+
+	mu       sync.Mutex
+	closed   bool
+	claimers sync.WaitGroup // loops that claim
+	settling sync.WaitGroup // messages on their way
+}
+
+var _ message.Subscriber = (*Subscriber)(nil)
+
+// NewSubscriber makes a subscriber. Whoever gets one closes it.
+func NewSubscriber(pool *pgxpool.Pool, c SubscriberConfig) *Subscriber {
+	if c.Limits == nil {
+		c.Limits = func(string) delivery.Limits { return delivery.Limits{} }
+	}
+	if c.Lease == nil {
+		c.Lease = func(string) time.Duration { return 0 }
+	}
+	if c.meters == nil {
+		c.meters = newMeters(nil, nil)
+	}
+	c.FetchInterval = cmp.Or(c.FetchInterval, DefaultFetchInterval)
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	c.LeaseMargin = cmp.Or(c.LeaseMargin, DefaultLeaseMargin)
+	q := &queue{pool: pool, node: c.Node}
+	s := &Subscriber{config: c, queue: q, slots: newSlots(c.Config, c.Limits), wake: make(chan struct{}, 1)}
+	s.record = newRecorder(q, c.Log, c.meters)
+	s.claiming, s.stopClaiming = context.WithCancel(context.Background())
+	s.sending, s.stopSending = context.WithCancel(context.Background())
+	c.meters.watch(s.slots)
+	return s
+}
+
+// Subscribe gives what is due in a lane, or in [AllLanes], until the context
+// ends or the subscriber is closed.
+func (s *Subscriber) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	out := make(chan *message.Message)
+	loop, stop := context.WithCancel(ctx)
+	context.AfterFunc(s.claiming, stop)
+	s.claimers.Add(1)
+	go func() {
+		defer s.claimers.Done()
+		defer close(out)
+		defer stop()
+		c := &claimer{Subscriber: s, topic: topic, out: out, base: context.WithoutCancel(ctx)}
+		c.run(loop)
+	}()
+	return out, nil
+}
+
+// Close stops claiming, waits for what is on its way, at most for the grace,
+// and gives back the rest.
+func (s *Subscriber) Close() error {
+	s.closing.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+		s.stopClaiming()
+		s.claimers.Wait()
+		grace := time.AfterFunc(s.config.Grace, s.stopSending)
+		defer grace.Stop()
+		s.settling.Wait()
+		s.stopSending()
+		s.record.close()
+	})
+	return nil
+}
+
+// Wake says that something was queued just now.
+func (s *Subscriber) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// claimer is the loop of one subscription.
+type claimer struct {
+	*Subscriber
+	topic string
+	out   chan<- *message.Message
+	base  context.Context // of the messages
+
+	full []string // lanes of which the last claim took all that it could
+	idle time.Duration
+}
+
+// pause is what a look at the queue found out about the time until the next.
+type pause struct {
+	// claimed is how many deliveries were.
+	claimed int
+	// soonest is when the first delivery falls due that is not due yet.
+	soonest time.Duration
+	// stuffed says that lanes have more than they have slots for.
+	stuffed bool
+}
+
+func (c *claimer) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		found, err := c.runOnce(ctx)
+		if err != nil && ctx.Err() == nil {
+			c.config.Log.Warn("cannot look for deliveries; trying again", "error", err)
+		}
+		c.rest(ctx, found)
+	}
+}
+
+// rest waits for the next look.
+func (c *claimer) rest(ctx context.Context, found pause) {
+	if found.claimed > 0 {
+		c.idle = busyInterval
+	} else {
+		c.idle = min(max(2*c.idle, busyInterval), c.config.FetchInterval)
+	}
+	wait := min(c.idle, max(found.soonest, wakeGap))
+	var freed <-chan struct{}
+	if found.stuffed {
+		freed = c.slots.freed
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	gap := time.Duration(0)
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-c.wake:
+		gap, c.full = wakeGap, nil
+	case <-freed:
+		gap = refill
+	}
+	if gap > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(gap):
+		}
+	}
+}
+
+// runOnce looks once, and hands over what it claims.
+func (c *claimer) runOnce(ctx context.Context) (pause, error) {
+	found := pause{soonest: c.config.FetchInterval}
+	lanes := c.full
+	if len(lanes) == 0 {
+		due, soonest, err := c.queue.lanes(ctx, c.topic, c.config.FetchInterval)
+		if err != nil {
+			return found, err
+		}
+		lanes, found.soonest = due, soonest
+	}
+	c.full = nil
+	shares := c.slots.allot(lanes)
+	found.stuffed = len(shares) < len(lanes)
+	leases := make([]lease, 0, len(shares))
+	for _, one := range shares {
+		if one.free > 0 {
+			leases = append(leases, lease{one.lane, one.free, c.config.Lease(one.lane) + c.config.LeaseMargin})
+		}
+	}
+	if len(leases) == 0 {
+		return found, nil
+	}
+	jobs, err := c.queue.claim(ctx, leases)
+	if err != nil {
+		return found, err
+	}
+	found.claimed = len(jobs)
+	c.remember(leases, jobs, &found)
+	c.handOver(ctx, jobs)
+	return found, nil
+}
+
+// remember notes the lanes that may hold more.
+func (c *claimer) remember(leases []lease, jobs []Job, found *pause) {
+	got := map[string]int{}
+	for _, j := range jobs {
+		got[j.Lane]++
+	}
+	for _, l := range leases {
+		if got[l.lane] == l.slots {
+			c.full = append(c.full, l.lane)
+			found.stuffed = true
+		}
+	}
+	// A lane without slots is not forgotten: only a look at all finds it again.
+	if len(c.full) < len(leases) {
+		c.full = nil
+	}
+}
+
+// handOver gives claimed deliveries to whoever listens. What nobody takes any
+// more is given back.
+func (c *claimer) handOver(ctx context.Context, jobs []Job) {
+	for _, j := range jobs {
+		c.slots.take(j.Lane)
+		c.settling.Add(1)
+		c.config.meters.claimed(j)
+		sending, done := context.WithCancel(c.base)
+		unlink := context.AfterFunc(c.sending, done)
+		var attempt atomic.Pointer[Attempt]
+		m := j.message(sending, func(a Attempt) { attempt.Store(&a) })
+		end := func() {
+			unlink()
+			done()
+			settled := attempt.Load()
+			if settled == nil {
+				settled = &Attempt{Given: true}
+			}
+			c.record.add(outcome{j, *settled})
+			c.slots.free(j.Lane)
+			c.settling.Done()
+		}
+		select {
+		case c.out <- m:
+			go c.await(m, end, &attempt)
+		case <-ctx.Done():
+			end()
+		}
+	}
+}
+
+// await waits until a message is settled one way or the other.
+func (c *claimer) await(m *message.Message, end func(), attempt *atomic.Pointer[Attempt]) {
+	defer end()
+	var over <-chan time.Time
+	sending := c.sending.Done()
+	for {
+		select {
+		case <-m.Acked():
+			now := time.Now() // of somebody who only listens, and takes it
+			attempt.CompareAndSwap(nil, &Attempt{Outcome: delivery.Delivered, Started: now, Finished: now})
+			return
+		case <-m.Nacked():
+			return
+		case <-sending:
+			sending, over = nil, time.After(lastWords)
+		case <-over:
+			return
+		}
+	}
+}
