@@ -19,4 +19,8 @@
 // the document's length, whatever its nesting, and has no text to be written
 // back. The grammar is the business of gqlparser; which fields exist depends on
 // who asks, and is not looked at.
+//
+// [ReadSchema] makes a type system of what another server answers to
+// [IntrospectionQuery]. The other server is not trusted: what it says is bounded
+// by [SchemaLimits], and holds together before anything is made of it.
 package graphql

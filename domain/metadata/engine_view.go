@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"iter"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"annals/domain"
 	"annals/domain/database"
 	"annals/domain/wire"
@@ -253,4 +255,18 @@ func (w World) AllowedCollections() iter.Seq2[*Entry, QueryCollection] {
 			}
 		}
 	}
+}
+
+// RemoteTypes returns the types of a remote schema, nil when it cannot stand.
+// As long as they are the same, so is the pointer.
+func (w World) RemoteTypes(name string) *ast.Schema {
+	remote, ok := standingObject[RemoteSchema](w, remoteSchemaKey(name))
+	if !ok {
+		return nil
+	}
+	types, err := remote.Schema()
+	if err != nil {
+		return nil
+	}
+	return types
 }

@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"annals/domain"
+	"annals/domain/graphql"
 	"annals/domain/wire"
 )
 
@@ -31,7 +35,8 @@ type RemoteSchema struct {
 	Comment       *string                `json:"comment,omitzero"`
 	Introspection json.RawMessage        `json:"introspection,omitzero"`
 
-	view func() *introspection
+	view  func() *introspection
+	types func() (*ast.Schema, error)
 }
 
 // RemoteSchemaDefinition says where the server is and how it is asked.
@@ -111,6 +116,10 @@ func (s RemoteSchema) resolve(r *resolver) {
 	}
 	if s.Introspection == nil {
 		r.fail("the schema of the remote server has not been read")
+		return
+	}
+	if _, err := s.Schema(); err != nil {
+		r.failAs(err)
 	}
 }
 
@@ -153,13 +162,29 @@ func (s RemoteSchema) SameDefinition(other RemoteSchema) bool {
 // WithIntrospection returns the schema with what its server answered to the
 // introspection query: {"data":{"__schema":...}}, or what stands in data.
 func (s RemoteSchema) WithIntrospection(raw json.RawMessage) RemoteSchema {
-	s.Introspection, s.view = slices.Clone(raw), nil
+	s.Introspection = slices.Clone(raw)
+	s.view, s.types = viewOnce(s.Introspection), schemaOnce(s.Introspection)
 	return s
+}
+
+// schemaOnce reads an introspection when it is first asked for. What was taken
+// once is read whatever the limits are now.
+func schemaOnce(raw json.RawMessage) func() (*ast.Schema, error) {
+	return sync.OnceValues(func() (*ast.Schema, error) { return graphql.ReadSchema(raw, graphql.SchemaLimits{}) })
+}
+
+// Schema returns the types that the server has. They are made once, shared, and
+// not to be changed.
+func (s RemoteSchema) Schema() (*ast.Schema, error) {
+	if s.types == nil {
+		return schemaOnce(s.Introspection)()
+	}
+	return s.types()
 }
 
 func decodeStoredRemoteSchema(raw json.RawMessage) (Object, error) {
 	s, err := decode[RemoteSchema](raw)
-	s.view = viewOnce(s.Introspection)
+	s.view, s.types = viewOnce(s.Introspection), schemaOnce(s.Introspection)
 	return s, err
 }
 
@@ -223,21 +248,26 @@ func (c addIntrospected) decide(w World) ([]Change, error) {
 }
 
 func putIntrospected(w World, s RemoteSchema, raw json.RawMessage) ([]Change, error) {
-	if _, err := readIntrospection(raw); err != nil {
-		return nil, refuse(domain.RemoteSchemaError, "%s", err)
+	s = s.WithIntrospection(raw)
+	if _, err := s.Schema(); err != nil {
+		return nil, err
 	}
-	return put(w.Catalog, s.WithIntrospection(raw)), nil
+	return put(w.Catalog, s), nil
 }
 
 // RemoveRemoteSchema is remove_remote_schema.
+// With Cascade, the remote relationships to it go with it.
 type RemoveRemoteSchema struct {
-	Name string `json:"name"`
+	Name    string `json:"name"`
+	Cascade bool   `json:"cascade,omitzero"`
 }
 
 // Operation implements [Command].
 func (RemoveRemoteSchema) Operation() string { return "remove_remote_schema" }
 
-func decodeRemoveRemoteSchema(n wire.Node) Command { return RemoveRemoteSchema{n.Field("name").Text()} }
+func decodeRemoveRemoteSchema(n wire.Node) Command {
+	return RemoveRemoteSchema{n.Field("name").Text(), n.Optional("cascade").BoolOr(false)}
+}
 
 func (RemoveRemoteSchema) names(World) Names { return Names{} }
 
@@ -248,7 +278,7 @@ func (c RemoveRemoteSchema) decide(w World) ([]Change, error) {
 	if !w.Catalog.Has(key) {
 		return nil, refuse(domain.NotExists, "no such remote schema")
 	}
-	return w.dropWithDependents(key, false)
+	return w.dropWithDependents(key, c.Cascade)
 }
 
 // ReloadRemoteSchema is reload_remote_schema: the server is asked for its

@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"annals/domain"
+	"annals/domain/graphql/graphqltest"
 )
 
 // introspectionOf is what a server with the schema answers to the
@@ -19,36 +20,7 @@ func introspectionOf(t testing.TB, sdl string) json.RawMessage {
 	t.Helper()
 	schema, err := gqlparser.LoadSchema(&ast.Source{Input: sdl})
 	require.NoError(t, err)
-	types := []any{}
-	for _, def := range schema.Types {
-		fields, inputs := []any{}, []any{}
-		for _, f := range def.Fields {
-			args := []any{}
-			for _, a := range f.Arguments {
-				args = append(args, map[string]any{"name": a.Name, "type": introspectedType(schema, a.Type)})
-			}
-			entry := map[string]any{"name": f.Name, "args": args, "type": introspectedType(schema, f.Type)}
-			fields, inputs = append(fields, entry), append(inputs, entry)
-		}
-		types = append(types, map[string]any{"kind": def.Kind, "name": def.Name, "fields": fields, "inputFields": inputs})
-	}
-	raw, err := json.Marshal(map[string]any{"data": map[string]any{"__schema": map[string]any{
-		"queryType": map[string]any{"name": schema.Query.Name}, "types": types,
-	}}})
-	require.NoError(t, err)
-	return raw
-}
-
-func introspectedType(schema *ast.Schema, t *ast.Type) map[string]any {
-	if t.NonNull {
-		inner := *t
-		inner.NonNull = false
-		return map[string]any{"kind": "NON_NULL", "name": nil, "ofType": introspectedType(schema, &inner)}
-	}
-	if t.Elem != nil {
-		return map[string]any{"kind": "LIST", "name": nil, "ofType": introspectedType(schema, t.Elem)}
-	}
-	return map[string]any{"kind": schema.Types[t.NamedType].Kind, "name": t.NamedType, "ofType": nil}
+	return graphqltest.Introspection(schema)
 }
 
 // messages is a remote schema that remote relationships lead to.

@@ -16,7 +16,8 @@ import (
 // RootKind is what a root field of GraphQL does.
 type RootKind byte
 
-// The kinds of root fields: of tables, of functions, and of actions.
+// The kinds of root fields: of tables, of functions, of actions, and of remote
+// schemas.
 const (
 	RootSelect RootKind = iota
 	RootSelectByPK
@@ -32,10 +33,12 @@ const (
 	RootAction
 	RootStartAction
 	RootActionResult
+	RootRemoteQuery
+	RootRemoteMutation
 )
 
 // RootField is what stands behind the name of a root field: a kind, and the
-// table or function, or the action, which has no schema.
+// table or function, or the action or remote schema, which have no schema.
 type RootField struct {
 	Kind   RootKind
 	Object domain.QualifiedName
@@ -59,7 +62,7 @@ func indexRootNames(c Catalog) RootNames {
 		queries: &btree.Map[string, []RootField]{}, mutations: &btree.Map[string, []RootField]{},
 		types: &btree.Map[string, []RootField]{},
 	}
-	for _, kind := range []Kind{KindTable, KindFunction, KindAction} {
+	for _, kind := range []Kind{KindTable, KindFunction, KindAction, KindRemoteSchema} {
 		for e := range c.OfKind(kind) {
 			ix.apply(e.Object(), withRootField)
 		}
@@ -88,7 +91,7 @@ func (f RootNames) evolve(from, to Catalog, changed []Key) RootNames {
 }
 
 func (k Key) hasRootFields() bool {
-	return k.Kind == KindTable || k.Kind == KindFunction || k.Kind == KindAction
+	return k.Kind == KindTable || k.Kind == KindFunction || k.Kind == KindAction || k.Kind == KindRemoteSchema
 }
 
 func (ix *rootIndex) copy() *rootIndex {
@@ -203,6 +206,8 @@ func rootFieldsOf(o Object) iter.Seq2[string, rootFieldOf] {
 			o.rootFields(yield)
 		case Action:
 			o.rootFields(yield)
+		case RemoteSchema:
+			o.rootFields(yield)
 		}
 	}
 }
@@ -243,6 +248,9 @@ func (f Function) rootFields(yield func(string, rootFieldOf) bool) {
 // the root fields or the types of GraphQL. It looks at the names of what
 // changed, and at nothing else: a clash that was there before stays out of it.
 func (w World) refuseClashes(changes []Change) error {
+	if err := w.refuseRemoteClashes(changes); err != nil {
+		return err
+	}
 	var fields, types []string
 	for _, c := range changes {
 		e := w.Catalog.Get(c.Key())

@@ -11,10 +11,12 @@ import (
 // field that needs none of it.
 type outside []*found
 
-// found is what is known of one root field before its rows are read: the
-// objects that a handler answered with.
+// found is what is known of one root field without the database: the objects
+// that a handler answered with, before their rows are read, or the whole value
+// of a remote server.
 type found struct {
 	objects []map[string]json.RawMessage
+	remote  json.RawMessage
 }
 
 // rows are the keys of a root field's objects, as its statements are bound with.

@@ -4,7 +4,9 @@
 // read-only transaction with one snapshot ([Connections]). Rows come back flat
 // and as text, and are written as JSON from those bytes. The root
 // fields of a mutation run one after the other in one transaction; when one
-// fails, none took effect.
+// fails, none took effect. Remote servers are asked beside the database, each
+// once for all of an operation's fields; a mutation asks them in its order, and
+// no transaction is open meanwhile.
 //
 //	prepare    text -> plan            plan.Build
 //	translate  plan -> statements      once for a plan
@@ -58,9 +60,12 @@ type Config struct {
 	// Wake is called after each mutation: it may have put something into the
 	// queue of deliveries. It must not block. Nil: nobody is told.
 	Wake func()
-	// Outbound calls the handlers of actions. Nil: one of its own, which calls
-	// any address.
+	// Outbound calls the handlers of actions, and remote servers. Nil: one of its
+	// own, which calls any address.
 	Outbound *outbound.Client
+	// HeaderPrefix is how session variables are spelled for remote servers.
+	// Empty: [domain.OwnPrefix].
+	HeaderPrefix string
 }
 
 // Executor runs operations. It is safe for concurrent use.
@@ -139,9 +144,9 @@ func (e *Executor) RunPlan(ctx context.Context, op Operation) ([]byte, error) {
 		return nil, err
 	}
 	if op.Plan.Kind == plan.Mutation {
-		return e.mutate(ctx, op)
+		return answered(e.mutate(ctx, op))
 	}
-	return e.query(ctx, op)
+	return answered(e.query(ctx, op))
 }
 
 // checkSession refuses an operation that needs variables the session lacks, before anything ran.
@@ -179,7 +184,7 @@ func (e *Executor) query(ctx context.Context, op Operation) ([]byte, error) {
 			statements = append(statements, bound{statement.SQL, values})
 		}
 	}
-	sets, err := e.read(ctx, statements)
+	sets, err := e.readBeside(ctx, op, statements, found)
 	if err != nil {
 		return nil, err
 	}
@@ -191,12 +196,13 @@ func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset, foun
 	w := writer{out: make([]byte, 0, sizeOf(sets)), sets: sets}
 	w.out = append(w.out, `{"data":{`...)
 	for i, f := range op.Fields {
-		if i > 0 {
-			w.out = append(w.out, ',')
-		}
-		w.key(f.Alias)
-		if c, ok := f.Step.(plan.Constant); ok {
-			w.out = append(w.out, c...)
+		w.member(f.Alias)
+		switch s := f.Step.(type) {
+		case plan.Constant:
+			w.out = append(w.out, s...)
+			continue
+		case *plan.Remote:
+			w.out = append(w.out, found[i].remote...)
 			continue
 		}
 		if steps[i].Attached != nil {
@@ -216,6 +222,14 @@ func sizeOf(sets []*rowset) int {
 		size += len(s.data) + 16*len(s.ends)
 	}
 	return size
+}
+
+// member begins the next member of an object.
+func (w *writer) member(alias string) {
+	if w.out[len(w.out)-1] != '{' {
+		w.out = append(w.out, ',')
+	}
+	w.key(alias)
 }
 
 func (w *writer) key(alias string) { w.out = append(appendString(w.out, []byte(alias)), ':') }

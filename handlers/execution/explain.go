@@ -34,7 +34,7 @@ type ExplainRequest struct {
 }
 
 // rootExplained is how one root field is run. SQL and plan are null for one
-// that needs no database.
+// that needs no database; remote is there for one of a remote server.
 type rootExplained struct {
 	Field string `json:"field"`
 	explained
@@ -46,6 +46,16 @@ type rootExplained struct {
 type explained struct {
 	SQL  *string           `json:"sql"`
 	Plan []json.RawMessage `json:"plan"`
+	// Remote is what a remote server would be sent, for one of its fields.
+	Remote *remoteExplained `json:"remote,omitempty"`
+}
+
+// remoteExplained is an operation for the server of a remote schema. Fields of
+// one server that are asked for together have the same.
+type remoteExplained struct {
+	Schema    string                     `json:"remote_schema"`
+	Query     string                     `json:"query"`
+	Variables map[string]json.RawMessage `json:"variables,omitempty"`
 }
 
 // subscriptionExplained is how a subscription's first answer comes about, and
@@ -150,14 +160,28 @@ func (x explaining) operation(op Operation) (any, error) {
 
 func (x explaining) query(op Operation) ([]rootExplained, error) {
 	roots := make([]rootExplained, len(op.Plan.Fields))
+	remotes := explainedRemotes(op, op.Plan.Fields)
 	for i, f := range op.Plan.Fields {
-		roots[i].Field = f.Alias
+		roots[i].Field, roots[i].Remote = f.Alias, remotes[f.Alias]
 		roots[i].Action = actionOf(f.Step, op)
 		if err := x.step(&roots[i].explained, op, op.steps[i]); err != nil {
 			return nil, err
 		}
 	}
 	return roots, nil
+}
+
+// explainedRemotes are the calls that root fields of remote servers lead to, by
+// the fields' keys in the answer.
+func explainedRemotes(op Operation, fields []plan.Root) map[string]*remoteExplained {
+	found := map[string]*remoteExplained{}
+	for _, c := range remoteCalls(op.Plan.Kind, fields, 0) {
+		r := c.request(op)
+		for _, alias := range c.aliases {
+			found[alias] = &remoteExplained{r.Schema, r.Query, r.Variables}
+		}
+	}
+	return found
 }
 
 // step explains the statements of one root field.
@@ -248,8 +272,15 @@ func (x explaining) mutation(op Operation) ([]rootExplained, error) {
 	if err := tx.begin(); err != nil {
 		return nil, err
 	}
+	remotes := map[string]*remoteExplained{}
+	for _, part := range stretches(op.Plan.Fields) {
+		maps.Copy(remotes, explainedRemotes(op, part.fields))
+	}
 	for i, f := range op.Plan.Fields {
-		roots[i].Field = f.Alias
+		roots[i].Field, roots[i].Remote = f.Alias, remotes[f.Alias]
+		if roots[i].Remote != nil {
+			continue // other servers are not asked
+		}
 		now = &roots[i].explained
 		if roots[i].Action = actionOf(f.Step, op); roots[i].Action != nil {
 			continue // it is not called, so there is nothing to read for it

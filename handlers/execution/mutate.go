@@ -28,50 +28,63 @@ type transaction struct {
 	found outside
 }
 
-func (e *Executor) mutate(ctx context.Context, op Operation) (answer []byte, err error) {
-	found, err := e.findOutside(ctx, op)
+// mutate runs the root fields in order, after the handlers of actions were
+// called: those of the database that follow each other in one transaction, which
+// ends before a remote server is asked. What a remote server did stays done,
+// whatever fails later.
+func (e *Executor) mutate(ctx context.Context, op Operation) ([]byte, error) {
+	known, err := e.findOutside(ctx, op)
 	if err != nil {
 		return nil, err
 	}
+	w := &writer{out: []byte(`{"data":{`)}
+	for _, part := range stretches(op.Plan.Fields) {
+		run := e.mutateRows
+		if part.remote != "" {
+			run = e.mutateRemote
+		}
+		if err := run(ctx, op, w, part, known); err != nil {
+			return nil, err
+		}
+	}
+	return append(w.out, "}}"...), nil
+}
+
+func (e *Executor) mutateRows(ctx context.Context, op Operation, w *writer, part stretch, known outside) error {
 	conn, err := e.pool.Acquire(ctx)
 	if err != nil {
-		return nil, presented(fmt.Errorf("acquire a connection: %w", err), "$")
+		return presented(fmt.Errorf("acquire a connection: %w", err), "$")
 	}
 	defer conn.Release()
 	tx := transaction{
-		Executor: e, ctx: ctx, pg: conn.Conn().PgConn(), found: found,
+		Executor: e, ctx: ctx, pg: conn.Conn().PgConn(), found: known,
 		binding: translate.Binding{Variables: op.Variables, Session: op.Session},
 	}
-	answer, err = tx.run(op.Plan)
-	if err != nil {
-		return nil, errors.Join(err, leave(ctx, tx.pg))
+	if err := tx.run(w, part); err != nil {
+		return errors.Join(err, leave(ctx, tx.pg))
 	}
 	if e.config.Wake != nil {
 		e.config.Wake()
 	}
-	return answer, nil
+	return nil
 }
 
-func (tx transaction) run(op *plan.Operation) ([]byte, error) {
+func (tx transaction) run(w *writer, part stretch) error {
 	if err := tx.begin(); err != nil {
-		return nil, err
+		return err
 	}
-	w := writer{out: []byte(`{"data":{`)}
-	for i, f := range op.Fields {
-		if i > 0 {
-			w.out = append(w.out, ',')
-		}
-		w.key(f.Alias)
-		if err := tx.field(&w, i, f); err != nil {
-			return nil, err
+	for i, f := range part.fields {
+		w.member(f.Alias)
+		if err := tx.field(w, part.first+i, f); err != nil {
+			return err
 		}
 	}
 	sets, err := pipeline(tx.ctx, tx.pg, []bound{{sql: commit}})
 	if err != nil {
-		return nil, presented(fmt.Errorf("commit a mutation: %w", err), "$")
+		return presented(fmt.Errorf("commit a mutation: %w", err), "$")
 	}
 	free(sets)
-	return append(w.out, "}}"...), nil
+	return nil
 }
 
 func (tx transaction) begin() error {

@@ -11,6 +11,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/schema"
+	"annals/domain/engine/stitch"
 )
 
 // Request is what a client asks.
@@ -202,7 +203,19 @@ func (b *builder) step(at place, operation ast.Operation, typeName string, f fie
 		at.fail("field %q not found in type: '%s'", f.name, typeName)
 		return nil
 	}
+	if root.Remote != nil {
+		return b.remoteStep(at, operation, *root.Remote, f)
+	}
 	return b.rootStep(at, root, f)
+}
+
+// remoteStep: remote servers are asked, not watched.
+func (b *builder) remoteStep(at place, operation ast.Operation, remote stitch.Field, f field) Step {
+	if operation == ast.Subscription {
+		b.root.failCode(domain.NotSupported, "subscription to remote server is not supported")
+		return nil
+	}
+	return b.remote(at, remote, f)
 }
 
 func (b *builder) typename(at place, typeName string, f field) Step {

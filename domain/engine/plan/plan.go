@@ -58,7 +58,7 @@ type Root struct {
 }
 
 // Step is what answers a root field: *Rows, *Aggregate, *Insert, *Update,
-// *Delete, *Action, *StartAction, *ActionResult or Constant.
+// *Delete, *Action, *StartAction, *ActionResult, *Remote or Constant.
 type Step interface{ step() }
 
 // Constant is an answer that is known without looking: __typename, or

@@ -125,6 +125,12 @@ type collector struct {
 	typeName string
 	fields   []field
 	byAlias  map[string]int
+	// Of a type with subtypes: applies reports whether a fragment's condition
+	// always holds, other takes the fragments of which it does not. Without
+	// them, a type has no other name than its own, and other types' fragments
+	// have no fields for us.
+	applies func(condition string) bool
+	other   func(condition string, set ast.SelectionSet)
 }
 
 func (c *collector) add(set ast.SelectionSet) {
@@ -149,10 +155,13 @@ func (c *collector) add(set ast.SelectionSet) {
 	}
 }
 
-// addOf adds the fields of a fragment; one of another type has none for us.
+// addOf adds the fields of a fragment.
 func (c *collector) addOf(typeCondition string, set ast.SelectionSet) {
-	if typeCondition == "" || typeCondition == c.typeName {
+	switch {
+	case typeCondition == "" || typeCondition == c.typeName || c.applies != nil && c.applies(typeCondition):
 		c.add(set)
+	case c.other != nil:
+		c.other(typeCondition, set)
 	}
 }
 

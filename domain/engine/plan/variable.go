@@ -18,6 +18,8 @@ type variable struct {
 	value value
 	// standard is the default as JSON, nil when there is none.
 	standard json.RawMessage
+	// literal is the default as it was written; nil when there is none.
+	literal *ast.Value
 	// fallback is the default, or null.
 	fallback value
 	given    bool
@@ -126,7 +128,7 @@ func (b *builder) declare(definitions ast.VariableDefinitionList, given map[stri
 func declared(d *ast.VariableDefinition, given map[string]value) *variable {
 	v := &variable{name: d.Variable, typ: d.Type}
 	if d.DefaultValue != nil {
-		v.fallback = literal(d.DefaultValue)
+		v.literal, v.fallback = d.DefaultValue, literal(d.DefaultValue)
 		v.standard = v.fallback.json()
 	}
 	v.value = v.fallback

@@ -34,8 +34,8 @@ func (r *Role) Introspect() *ast.Schema {
 		l.schema.Query.Fields = ast.FieldList{{
 			Name: NoQueries, Type: ast.NonNullNamedType(l.scalar(Leaf{Name: String}), nil), Description: NoQueriesText,
 		}}
-	} else {
-		l.schema.Subscription = l.queries(SubscriptionRoot)
+	} else if watched := l.queries(SubscriptionRoot); len(watched.Fields) > 0 {
+		l.schema.Subscription = watched
 	}
 	if mutations := l.mutations(); len(mutations.Fields) > 0 {
 		l.schema.Mutation = mutations
@@ -71,7 +71,10 @@ func MetaSchema() *ast.Schema {
 	if err != nil {
 		panic("the types of introspection: " + err.Error()) // the text is part of the program
 	}
-	s := &ast.Schema{Types: map[string]*ast.Definition{}, Directives: map[string]*ast.DirectiveDefinition{}}
+	s := &ast.Schema{
+		Types: map[string]*ast.Definition{}, Directives: map[string]*ast.DirectiveDefinition{},
+		PossibleTypes: map[string][]*ast.Definition{},
+	}
 	for _, d := range doc.Definitions {
 		s.Types[d.Name] = d
 	}

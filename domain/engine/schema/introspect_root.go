@@ -10,8 +10,8 @@ import (
 func (l *lister) queries(typeName string) *ast.Definition {
 	d := &ast.Definition{Kind: ast.Object, Name: typeName}
 	for root := range l.role.Queries() {
-		if root.Kind == CallAction && typeName == SubscriptionRoot {
-			continue // a handler is asked once
+		if (root.Kind == CallAction || root.Kind == RemoteQuery) && typeName == SubscriptionRoot {
+			continue // who is elsewhere is asked once
 		}
 		d.Fields = appendField(d.Fields, l.root(root))
 	}
@@ -38,6 +38,8 @@ func appendField(list ast.FieldList, f *ast.FieldDefinition) ast.FieldList {
 // which GraphQL does not allow.
 func (l *lister) root(r Root) *ast.FieldDefinition {
 	switch r.Kind {
+	case RemoteQuery, RemoteMutation:
+		return l.remoteRoot(r.Remote)
 	case Select, SelectByPK, SelectAggregate:
 		return l.selectRoot(r)
 	case Call, CallAggregate:

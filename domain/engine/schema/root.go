@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"annals/domain"
+	"annals/domain/engine/stitch"
 	"annals/domain/metadata"
 )
 
@@ -30,6 +31,8 @@ const (
 	DeleteByPK      = metadata.RootDeleteByPK
 	Call            = metadata.RootCall
 	CallAggregate   = metadata.RootCallAggregate
+	RemoteQuery     = metadata.RootRemoteQuery
+	RemoteMutation  = metadata.RootRemoteMutation
 )
 
 // Root is a root field that a role has. Function is set for the last two
@@ -41,6 +44,8 @@ type Root struct {
 	Function *Function
 	// Action is set, and the others are not, for the kinds of root fields of actions.
 	Action *Action
+	// Remote is set, and the others are not, for one of a remote schema.
+	Remote *stitch.Field
 }
 
 // Query returns a root field of queries and subscriptions.
@@ -102,6 +107,9 @@ func (r *Role) root(name string, f metadata.RootField) (Root, bool) {
 	case CallAction, StartAction, ActionResult:
 		root.Action = r.action(f.Object.Name)
 		return root, root.Action != nil
+	case RemoteQuery, RemoteMutation:
+		root.Remote = r.remote(f.Object.Name, f.Kind, name)
+		return root, root.Remote != nil
 	case Call, CallAggregate:
 		if root.Function = r.trackedFunction(f.Object); root.Function == nil {
 			return Root{}, false

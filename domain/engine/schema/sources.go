@@ -4,16 +4,20 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"annals/domain"
 	"annals/domain/metadata"
 )
 
 // Sources are what something was made of: tables and functions with all that
-// belongs to them, actions as a role has them, and names of root fields.
+// belongs to them, actions as a role has them, the types of remotes, and names
+// of root fields.
 type Sources struct {
 	moment             *metadata.Version
 	tables, functions  map[domain.QualifiedName]*metadata.Version
 	actions            map[calledAction]metadata.ActionVersion
+	remotes            map[string]*ast.Schema
 	queries, mutations map[string][]metadata.RootField
 	all                bool
 }
@@ -24,7 +28,7 @@ func newSources(w metadata.World) Sources {
 	return Sources{
 		moment: w.Standing.Moment(),
 		tables: map[domain.QualifiedName]*metadata.Version{}, functions: map[domain.QualifiedName]*metadata.Version{},
-		actions: map[calledAction]metadata.ActionVersion{},
+		actions: map[calledAction]metadata.ActionVersion{}, remotes: map[string]*ast.Schema{},
 		queries: map[string][]metadata.RootField{}, mutations: map[string][]metadata.RootField{},
 	}
 }
@@ -53,6 +57,11 @@ func (s Sources) Hold(w metadata.World) bool {
 			return false
 		}
 	}
+	for name, types := range s.remotes {
+		if w.RemoteTypes(name) != types {
+			return false
+		}
+	}
 	return same(s.queries, w.Roots.Query) && same(s.mutations, w.Roots.Mutation)
 }
 
@@ -76,6 +85,8 @@ func (s *Sources) function(w metadata.World, name domain.QualifiedName) {
 func (s *Sources) action(w metadata.World, name, role string) {
 	s.actions[calledAction{name, role}] = w.ActionVersion(name, role)
 }
+
+func (s *Sources) remote(w metadata.World, name string) { s.remotes[name] = w.RemoteTypes(name) }
 
 func (s *Sources) query(name string, fields []metadata.RootField) { s.queries[name] = fields }
 
