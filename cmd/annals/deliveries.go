@@ -14,8 +14,10 @@ import (
 	"github.com/google/uuid"
 
 	"annals/domain/delivery"
+	"annals/domain/engine/plan"
 	"annals/domain/metadata"
 	"annals/handlers/api"
+	"annals/handlers/execution"
 	"annals/handlers/outbound"
 	"annals/handlers/workers/deliver"
 )
@@ -51,6 +53,15 @@ func (a *App) newDeliveries() (*deliver.Worker, error) {
 	senders := map[delivery.Kind]deliver.Sender{}
 	for _, kind := range hooks.Kinds() {
 		senders[kind] = hooks
+	}
+	calls := &deliver.Actions{
+		Pool: a.db.pool, World: world, LeaseMargin: deliver.DefaultLeaseMargin, Log: a.log,
+		Call: func(ctx context.Context, c execution.ActionCall, out *plan.Output) (execution.ActionAnswer, error) {
+			return a.operations.CallAction(ctx, c, out)
+		},
+	}
+	for _, kind := range calls.Kinds() {
+		senders[kind] = calls
 	}
 	worker, err := deliver.New(
 		deliver.Parts{Pool: a.db.pool, World: world, Senders: senders, Registry: a.registry, Log: a.log},

@@ -15,6 +15,7 @@ import (
 	"annals/domain"
 	"annals/domain/metadata"
 	"annals/eventstore"
+	"annals/projections/actions"
 	"annals/projections/catalog"
 	"annals/projections/schedules"
 )
@@ -222,7 +223,10 @@ func (c *call) append(ctx context.Context) error {
 	if err := catalog.Save(ctx, c.tx, c.moved...); err != nil {
 		return err
 	}
-	return schedules.Follow(ctx, c.tx, c.moved...)
+	if err := schedules.Follow(ctx, c.tx, c.moved...); err != nil {
+		return err
+	}
+	return actions.Follow(ctx, c.tx, c.moved...)
 }
 
 // tieTogether gives the events of one call a batch of their own.

@@ -33,6 +33,8 @@ func (c *call) perform(ctx context.Context, cmd metadata.Command) (json.RawMessa
 		return c.reloadRemoteSchema(ctx, cmd)
 	case metadata.ReplaceMetadata:
 		return c.decide(ctx, cmd.WithRemoteSchemas(c.version.World, c.fetched.all()))
+	case metadata.DropAction:
+		return c.dropAction(ctx, cmd)
 	case metadata.Decider:
 		return c.decide(ctx, cmd)
 	case metadata.DeliveryCommand:

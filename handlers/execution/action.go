@@ -105,17 +105,11 @@ func (e *Executor) CallAction(ctx context.Context, c ActionCall, out *plan.Outpu
 // findOutside asks others for what an operation needs of them, before any
 // connection to the database is held for it.
 func (e *Executor) findOutside(ctx context.Context, op Operation) (outside, error) {
-	for _, f := range op.Plan.Fields {
-		switch f.Step.(type) {
-		case *plan.StartAction, *plan.ActionResult:
-			return nil, domain.RefuseAt("$", domain.NotSupported, "asynchronous actions cannot be run yet")
-		}
-	}
 	known := make(outside, len(op.Plan.Fields))
 	if err := e.callActions(ctx, op, known); err != nil {
 		return nil, err
 	}
-	return known, nil
+	return known, e.findCalls(ctx, op, known)
 }
 
 // callActions calls the handlers of an operation's synchronous actions: those
@@ -172,7 +166,9 @@ func hasActions(op *plan.Operation) bool {
 // ActionAnswer is the objects that a handler answered with.
 type ActionAnswer struct {
 	Objects []map[string]json.RawMessage
-	// Header is that of the answer, Body its body.
+	// Status is that of the answer, whatever it says; 0 where none came. Header
+	// is that of the answer, Body its body.
+	Status int
 	Header http.Header
 	Body   json.RawMessage
 }

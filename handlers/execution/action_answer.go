@@ -59,17 +59,20 @@ func ReadActionAnswer(
 	if failed != nil {
 		return ActionAnswer{}, r.unanswered(failed)
 	}
+	answer := ActionAnswer{Status: response.Status, Header: response.Header}
 	if err := r.readBody(); err != nil {
-		return ActionAnswer{}, err
+		return answer, err
 	}
+	answer.Body = r.body
 	switch response.Status / 100 {
 	case 2:
-		objects, err := r.objects(out)
-		return ActionAnswer{Objects: objects, Header: response.Header, Body: r.body}, err
+		var err error
+		answer.Objects, err = r.objects(out)
+		return answer, err
 	case 4:
-		return ActionAnswer{}, r.refused()
+		return answer, r.refused()
 	}
-	return ActionAnswer{}, r.fault("internal error", fmt.Sprintf("expecting 2xx or 4xx status code, but found %d", response.Status))
+	return answer, r.fault("internal error", fmt.Sprintf("expecting 2xx or 4xx status code, but found %d", response.Status))
 }
 
 func (r *answerReader) unanswered(err error) error {

@@ -12,10 +12,11 @@ import (
 type outside []*found
 
 // found is what is known of one root field without the database: the objects
-// that a handler answered with, before their rows are read, or the whole value
-// of a remote server.
+// that a handler answered with, before their rows are read, with the call of an
+// asynchronous action that they belong to; or the whole value of a remote server.
 type found struct {
 	objects []map[string]json.RawMessage
+	call    *actionCallRow
 	remote  json.RawMessage
 }
 
@@ -31,8 +32,11 @@ func (o outside) rows(i int, a *translate.Attached) [][][]byte {
 // its objects.
 func (w *writer) outside(step plan.Step, f *found, a *translate.Attached) {
 	o := objectWriter{w, a, keyRows(f.objects, a.Keys)}
-	if s, ok := step.(*plan.Action); ok {
+	switch s := step.(type) {
+	case *plan.Action:
 		o.output(&s.Output, f.objects, a.Levels)
+	case *plan.ActionResult:
+		o.result(s, f, a.Levels)
 	}
 }
 

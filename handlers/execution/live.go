@@ -22,6 +22,8 @@ type Shape struct {
 
 	plan  *plan.Operation
 	steps []translate.Step
+	// apart is set where each is answered on its own.
+	apart bool
 }
 
 // Live is a subscription that is ready to be answered, with others of its shape.
@@ -32,6 +34,8 @@ type Live struct {
 
 	bound [][][]byte // the parameters of each statement
 	made  *prepared
+	// operation is set for one that is answered apart.
+	operation Operation
 }
 
 // PrepareLive makes the plan of a subscription. What is wrong with it, or with
@@ -51,6 +55,9 @@ func (e *Executor) PrepareLive(ctx context.Context, r Request) (*Live, error) {
 }
 
 func newLive(s *Shape, op Operation, p *prepared) (*Live, error) {
+	if s.apart {
+		return liveApart(s, op, p), nil
+	}
 	l := &Live{Shape: s, made: p}
 	if err := l.bind(translate.Binding{Variables: op.Variables, Session: op.Session}); err != nil {
 		return nil, err
@@ -68,7 +75,7 @@ func checkLive(op Operation) error {
 	}
 	for _, f := range op.Plan.Fields {
 		switch f.Step.(type) {
-		case *plan.Rows, *plan.Aggregate, plan.Constant:
+		case *plan.Rows, *plan.Aggregate, *plan.ActionResult, plan.Constant:
 		default:
 			return domain.RefuseAt("$", domain.NotSupported, "%q cannot be subscribed to", f.Field)
 		}
@@ -77,6 +84,9 @@ func checkLive(op Operation) error {
 }
 
 func (e *Executor) shapeOf(op *plan.Operation) *Shape {
+	if asksForCalls(op) {
+		return e.shapeApart(op)
+	}
 	o := e.config.Options
 	o.Multiplexed = true
 	s := &Shape{plan: op, steps: stepsOf(op, o)}
@@ -148,6 +158,9 @@ func appendValue(key, value []byte) []byte {
 // snapshot: each as [Executor.Run] would answer it as a query. An error is of all of them.
 func (e *Executor) AnswerLive(ctx context.Context, all []*Live) ([][]byte, error) {
 	shape := all[0].Shape
+	if shape.apart {
+		return e.answerApart(ctx, all)
+	}
 	statements := shape.statements()
 	sent := make([]bound, len(statements))
 	for i, s := range statements {

@@ -26,6 +26,8 @@ type transaction struct {
 	before func(bound) error
 	// found is what was asked of others, by root field.
 	found outside
+	// client is who asked.
+	client Client
 }
 
 // mutate runs the root fields in order, after the handlers of actions were
@@ -58,7 +60,7 @@ func (e *Executor) mutateRows(ctx context.Context, op Operation, w *writer, part
 	defer conn.Release()
 	tx := transaction{
 		Executor: e, ctx: ctx, pg: conn.Conn().PgConn(), found: known,
-		binding: translate.Binding{Variables: op.Variables, Session: op.Session},
+		binding: translate.Binding{Variables: op.Variables, Session: op.Session}, client: op.Client,
 	}
 	if err := tx.run(w, part); err != nil {
 		return errors.Join(err, leave(ctx, tx.pg))
@@ -104,8 +106,11 @@ func sessionSettings(s domain.Session) bound {
 
 // field runs the root field at a place of the operation and writes its answer.
 func (tx transaction) field(w *writer, i int, f plan.Root) error {
-	if action, ok := f.Step.(*plan.Action); ok {
-		return tx.action(w, action, tx.found[i])
+	switch s := f.Step.(type) {
+	case *plan.Action:
+		return tx.action(w, s, tx.found[i])
+	case *plan.StartAction:
+		return tx.start(w, s)
 	}
 	return tx.root(w, f)
 }

@@ -23,6 +23,8 @@ type engine struct {
 	handler *command.Handler
 	run     *execution.Executor
 	pool    *pgxpool.Pool
+	// owner is the pool that commands are carried out on.
+	owner *pgxpool.Pool
 }
 
 func newEngine(t testing.TB, sql string, commands ...string) *engine {
@@ -46,7 +48,7 @@ func newEngineWith(t testing.TB, c execution.Config, sql string, commands ...str
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	e := &engine{t, command.New(command.Parts{Pool: db.Pool, Store: store, Live: live}, command.Config{}),
-		execution.New(pool, func() metadata.World { return live.Current().World }, c), pool}
+		execution.New(pool, func() metadata.World { return live.Current().World }, c), pool, db.Pool}
 	for _, c := range commands {
 		e.do(c)
 	}

@@ -26,8 +26,10 @@ type Called struct {
 
 // ActionResult is what became of one call of an asynchronous action, or null.
 type ActionResult struct {
-	Name   string
-	ID     Value
+	Name string
+	ID   Value
+	// List is set where the handler answers a list of objects.
+	List   bool
 	Fields []ResultField
 }
 
@@ -130,12 +132,18 @@ func (b *builder) called(at place, a *schema.Action, f field) Called {
 	return Called{a.Name, a.Definition, r.template()}
 }
 
-// output reads what is selected of a handler's answer.
-func (b *builder) output(at place, a *schema.Action, f field) Output {
-	out := Output{List: a.Output.Elem != nil}
-	for _, member := range a.Object.Fields {
+// OutputOf is what a handler has to answer, whatever is answered of it.
+func OutputOf(a metadata.Action, object metadata.CustomObject) Output {
+	out := Output{List: metadata.TypeOf(a.Definition.OutputType).Elem != nil}
+	for _, member := range object.Fields {
 		out.Members = append(out.Members, OutputMember{member.Name, metadata.TypeOf(member.Type).NonNull})
 	}
+	return out
+}
+
+// output reads what is selected of a handler's answer.
+func (b *builder) output(at place, a *schema.Action, f field) Output {
+	out := OutputOf(a.Action, a.Object.CustomObject)
 	at, selected := b.subselection(at, a.Object.Name, f)
 	for _, s := range selected {
 		if at.failed() {
@@ -165,7 +173,7 @@ func (b *builder) outputField(at place, o *schema.ActionObject, f field) OutputF
 
 // actionResult builds the result of an asynchronous action.
 func (b *builder) actionResult(at place, a *schema.Action, f field) Step {
-	result := &ActionResult{Name: a.Name}
+	result := &ActionResult{Name: a.Name, List: a.Output.Elem != nil}
 	uuid := schema.Leaf{Name: "uuid", SQL: "uuid"}
 	args := b.arguments(at, f, "id")
 	if v, ok := args.find("id"); ok {
