@@ -105,7 +105,11 @@ type Worker struct {
 func New(p Parts, c Config) (*Worker, error) {
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	w := &Worker{parts: p, config: c, meters: newMeters(p.Registry, p.Pool)}
-	w.subscriber = NewSubscriber(p.Pool, SubscriberConfig{Config: c, Limits: w.limits, Lease: w.lease, Log: p.Log, meters: w.meters})
+	var err error
+	w.subscriber, err = NewSubscriber(p.Pool, SubscriberConfig{Config: c, Limits: w.limits, Lease: w.lease, Log: p.Log, meters: w.meters})
+	if err != nil {
+		return nil, err
+	}
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: c.Grace + time.Minute}, watermill.NewSlogLogger(quiet(p.Log)))
 	if err != nil {
 		return nil, fmt.Errorf("make the router of deliveries: %w", err)

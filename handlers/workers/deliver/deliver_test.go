@@ -33,13 +33,13 @@ const patience = 30 * time.Second
 
 // house is a database with a catalog, and the workers on it.
 type house struct {
-	t       *testing.T
+	t       testing.TB
 	db      *pgtest.DB
 	handler *command.Handler
 	live    *catalog.Live
 }
 
-func newHouse(t *testing.T) *house {
+func newHouse(t testing.TB) *house {
 	t.Helper()
 	db := pgtest.New(t)
 	store := eventstore.New(db.Pool, eventstore.Config{})
@@ -151,7 +151,7 @@ func (h *house) story(id string) []string {
 }
 
 // hook is a receiver.
-func hook(t *testing.T, h http.HandlerFunc) string {
+func hook(t testing.TB, h http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,17 +26,74 @@ var recordSQL string
 //go:embed renew.sql
 var renewSQL string
 
-// queue is annals.delivery_queue as a node sees it.
+// queue is annals.delivery_queue as a node sees it. It has connections of its
+// own, so that deliveries never stand in a line behind other work.
 type queue struct {
-	pool *pgxpool.Pool
-	node string
+	// claims are connections whose commits are not waited for: a claim that a
+	// crash of the database forgets was a lease that ended early.
+	claims *pgxpool.Pool
+	// records are connections whose commits are.
+	records *pgxpool.Pool
+	node    string
+}
+
+// connections is how many each of the two sets may have.
+const connections = 2
+
+// The statements are few, each has one good plan, and making it costs more than
+// running it. The tables that they go through empty and fill by the second, so
+// what the database knows of them is old: by it, reading the whole queue would
+// seem cheaper than looking a hundred rows up.
+var settings = []string{
+	"set plan_cache_mode = force_generic_plan", "set enable_seqscan = off", "set enable_hashjoin = off",
+	"set enable_mergejoin = off", "set enable_bitmapscan = off", "set jit = off",
+}
+
+func newQueue(like *pgxpool.Pool, node string) (*queue, error) {
+	claims, err := connect(like, append([]string{"set synchronous_commit = off"}, settings...))
+	if err != nil {
+		return nil, err
+	}
+	records, err := connect(like, settings)
+	if err != nil {
+		claims.Close()
+		return nil, err
+	}
+	return &queue{claims: claims, records: records, node: node}, nil
+}
+
+// connect makes a pool to the database of another one, whose connections have
+// these settings. None is opened before it is needed.
+func connect(like *pgxpool.Pool, settings []string) (*pgxpool.Pool, error) {
+	config := like.Config()
+	config.MaxConns, config.MinConns, config.MinIdleConns = connections, 0, 0
+	before := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if before != nil {
+			if err := before(ctx, conn); err != nil {
+				return err
+			}
+		}
+		_, err := conn.Exec(ctx, strings.Join(settings, "; "))
+		return err
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, fmt.Errorf("make the connections of deliveries: %w", err)
+	}
+	return pool, nil
+}
+
+func (q *queue) close() {
+	q.claims.Close()
+	q.records.Close()
 }
 
 // lanes gives the lanes of a topic in which something is due, and the time
 // until the first that is not.
 func (q *queue) lanes(ctx context.Context, topic string, longest time.Duration) (due []string, soonest time.Duration, err error) {
 	soonest = longest
-	rows, err := q.pool.Query(ctx, lanesSQL, topic)
+	rows, err := q.claims.Query(ctx, lanesSQL, topic)
 	if err != nil {
 		return nil, soonest, fmt.Errorf("look for lanes: %w", err)
 	}
@@ -71,7 +129,7 @@ func (q *queue) claim(ctx context.Context, leases []lease) ([]Job, error) {
 		length[l.lane] = l.length
 	}
 	asked := time.Now()
-	rows, err := q.pool.Query(ctx, claimSQL, lanes, slots, seconds, q.node)
+	rows, err := q.claims.Query(ctx, claimSQL, lanes, slots, seconds, q.node)
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
@@ -101,7 +159,7 @@ func scanJob(row pgx.CollectableRow) (Job, error) {
 // renew makes a lease longer, and returns when it ends.
 func (q *queue) renew(ctx context.Context, j Job, length time.Duration) (time.Time, error) {
 	until := time.Now().Add(length)
-	tag, err := q.pool.Exec(ctx, renewSQL, j.ID, j.Lease, j.Round, q.node, length.Seconds())
+	tag, err := q.claims.Exec(ctx, renewSQL, j.ID, j.Lease, j.Round, q.node, length.Seconds())
 	if err != nil {
 		return until, fmt.Errorf("renew a lease: %w", err)
 	}

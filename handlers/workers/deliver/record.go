@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -155,8 +156,8 @@ func (r *recorder) count(batch []outcome, held map[string]bool) {
 // record writes outcomes, and returns those deliveries whose lease was held.
 func (q *queue) record(ctx context.Context, batch []outcome) (map[string]bool, error) {
 	c := columnsOf(batch, time.Now())
-	rows, err := q.pool.Query(ctx, recordSQL, c.ids, c.leases, c.rounds, c.entries, c.outcomes, c.statuses,
-		c.requests, c.responses, c.reasons, c.delays, c.began, c.ended, q.node)
+	rows, err := q.records.Query(ctx, recordSQL, c.ids, c.leases, c.rounds, c.entries, c.outcomes, c.statuses,
+		c.requests, c.responses, c.reasons, c.delays, c.began, c.ended, q.node, c.attempts)
 	if err != nil {
 		return nil, fmt.Errorf("record deliveries: %w", err)
 	}
@@ -176,6 +177,7 @@ type columns struct {
 	statuses                               []*int
 	delays                                 []*float64
 	began, ended                           []float64
+	attempts                               []uuid.UUID
 }
 
 func columnsOf(batch []outcome, now time.Time) columns {
@@ -187,6 +189,7 @@ func columnsOf(batch []outcome, now time.Time) columns {
 		c.requests, c.responses = append(c.requests, orNull(string(o.Request))), append(c.responses, orNull(string(o.Response)))
 		c.statuses, c.delays = append(c.statuses, orNull(o.Status)), append(c.delays, o.delay())
 		c.began, c.ended = append(c.began, since(o.Started, now)), append(c.ended, since(o.Finished, now))
+		c.attempts = append(c.attempts, uuid.Must(uuid.NewV7())) // sorted by time, for the sake of the index
 	}
 	return c
 }

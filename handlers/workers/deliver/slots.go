@@ -17,6 +17,8 @@ type slots struct {
 	now            func() time.Time
 	// freed holds something once a slot became free.
 	freed chan struct{}
+	// halfFreed holds something once half of a lane's slots became free.
+	halfFreed chan struct{}
 
 	mu    sync.Mutex
 	taken map[string]int
@@ -27,7 +29,7 @@ type slots struct {
 func newSlots(c Config, limits func(string) delivery.Limits) *slots {
 	return &slots{
 		perLane: cmp.Or(c.Slots, DefaultSlots), inAll: cmp.Or(c.MaxInFlight, DefaultMaxInFlight), limits: limits,
-		now: time.Now, freed: make(chan struct{}, 1), taken: map[string]int{}, rates: map[string]*bucket{},
+		now: time.Now, freed: make(chan struct{}, 1), halfFreed: make(chan struct{}, 1), taken: map[string]int{}, rates: map[string]*bucket{},
 	}
 }
 
@@ -93,12 +95,22 @@ func (s *slots) take(lane string) {
 func (s *slots) free(lane string) {
 	s.mu.Lock()
 	s.total--
-	if s.taken[lane]--; s.taken[lane] == 0 {
+	s.taken[lane]--
+	half := s.taken[lane] == s.perLane/2
+	if s.taken[lane] == 0 {
 		delete(s.taken, lane)
 	}
 	s.mu.Unlock()
+	signal(s.freed)
+	if half {
+		signal(s.halfFreed)
+	}
+}
+
+// signal leaves something in a channel that holds one.
+func signal(c chan<- struct{}) {
 	select {
-	case s.freed <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

@@ -23,7 +23,7 @@ const (
 	// wakeGap is the least time between two looks, however often somebody wakes.
 	wakeGap = 2 * time.Millisecond
 	// refill is how long free slots of a busy lane wait for company, so that
-	// one claim fills several.
+	// one claim fills several. When half are free, they do not wait.
 	refill = 3 * time.Millisecond
 	// lastWords is how long a cancelled call may take to say so.
 	lastWords = time.Second
@@ -68,7 +68,8 @@ type Subscriber struct {
 var _ message.Subscriber = (*Subscriber)(nil)
 
 // NewSubscriber makes a subscriber. Whoever gets one closes it.
-func NewSubscriber(pool *pgxpool.Pool, c SubscriberConfig) *Subscriber {
+// It opens connections of its own to the pool's database.
+func NewSubscriber(pool *pgxpool.Pool, c SubscriberConfig) (*Subscriber, error) {
 	if c.Limits == nil {
 		c.Limits = func(string) delivery.Limits { return delivery.Limits{} }
 	}
@@ -81,13 +82,16 @@ func NewSubscriber(pool *pgxpool.Pool, c SubscriberConfig) *Subscriber {
 	c.FetchInterval = cmp.Or(c.FetchInterval, DefaultFetchInterval)
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	c.LeaseMargin = cmp.Or(c.LeaseMargin, DefaultLeaseMargin)
-	q := &queue{pool: pool, node: c.Node}
+	q, err := newQueue(pool, c.Node)
+	if err != nil {
+		return nil, err
+	}
 	s := &Subscriber{config: c, queue: q, slots: newSlots(c.Config, c.Limits), wake: make(chan struct{}, 1)}
 	s.record = newRecorder(q, c.Log, c.meters)
 	s.claiming, s.stopClaiming = context.WithCancel(context.Background())
 	s.sending, s.stopSending = context.WithCancel(context.Background())
 	c.meters.watch(s.slots)
-	return s
+	return s, nil
 }
 
 // Subscribe gives what is due in a lane, or in [AllLanes], until the context
@@ -126,17 +130,13 @@ func (s *Subscriber) Close() error {
 		s.settling.Wait()
 		s.stopSending()
 		s.record.close()
+		s.queue.close()
 	})
 	return nil
 }
 
 // Wake says that something was queued just now.
-func (s *Subscriber) Wake() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *Subscriber) Wake() { signal(s.wake) }
 
 // claimer is the loop of one subscription.
 type claimer struct {
@@ -183,20 +183,25 @@ func (c *claimer) rest(ctx context.Context, found pause) {
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	gap := time.Duration(0)
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
 	case <-c.wake:
-		gap, c.full = wakeGap, nil
+		c.full = nil
+		gather(ctx, wakeGap, nil)
 	case <-freed:
-		gap = refill
+		gather(ctx, refill, c.slots.halfFreed)
 	}
-	if gap > 0 {
-		select {
-		case <-ctx.Done():
-		case <-time.After(gap):
-		}
+}
+
+// gather waits for company, at most for so long.
+func gather(ctx context.Context, length time.Duration, enough <-chan struct{}) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-enough:
 	}
 }
 

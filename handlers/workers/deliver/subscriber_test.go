@@ -50,11 +50,13 @@ func quoted(payload []byte) string { return fmt.Sprintf("%q", payload) }
 
 func (q *queuing) Close() error { q.closed.Store(true); return nil }
 
-func subscriber(pool *pgxpool.Pool, node string) *deliver.Subscriber {
-	return deliver.NewSubscriber(pool, deliver.SubscriberConfig{
+func subscriber(t *testing.T, pool *pgxpool.Pool, node string) *deliver.Subscriber {
+	s, err := deliver.NewSubscriber(pool, deliver.SubscriberConfig{
 		Config: deliver.Config{Node: node, FetchInterval: 50 * time.Millisecond, Grace: 100 * time.Millisecond},
 		Log:    slog.New(slog.DiscardHandler),
 	})
+	require.NoError(t, err)
+	return s
 }
 
 // The parts of Watermill's suite that say nothing of payloads and metadata,
@@ -62,8 +64,8 @@ func subscriber(pool *pgxpool.Pool, node string) *deliver.Subscriber {
 func TestTheSubscriberIsAWatermillSubscriber(t *testing.T) {
 	db := pgtest.New(t)
 	var nodes atomic.Int32
-	construct := func(*testing.T) (message.Publisher, message.Subscriber) {
-		return &queuing{pool: db.Pool}, subscriber(db.Pool, fmt.Sprint("node-", nodes.Add(1)))
+	construct := func(t *testing.T) (message.Publisher, message.Subscriber) {
+		return &queuing{pool: db.Pool}, subscriber(t, db.Pool, fmt.Sprint("node-", nodes.Add(1)))
 	}
 	features := tests.Features{Persistent: true}
 	for name, run := range map[string]func(*testing.T, tests.TestContext, tests.PubSubConstructor){
