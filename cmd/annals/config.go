@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -216,7 +217,8 @@ func (s *Serve) allowListMode() execution.AllowListMode {
 // execution is how operations are run.
 func (s *Serve) execution(log *slog.Logger) execution.Config {
 	c := execution.Config{
-		AllowList: execution.AllowList{Mode: s.allowListMode(), Log: log},
+		AllowList:    execution.AllowList{Mode: s.allowListMode(), Log: log},
+		HeaderPrefix: s.HeaderPrefix, StatementTimeout: time.Duration(s.StatementTimeout),
 		Options:   translate.Options{Stringify: bool(s.Stringify)},
 		Isolation: pgx.TxIsoLevel(strings.ReplaceAll(s.Isolation, "-", " ")),
 		KeptPlans: s.PlanCacheSize,

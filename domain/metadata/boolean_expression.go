@@ -53,6 +53,12 @@ func signed(n wire.Node, name string) wire.Node {
 	return n.Field("_" + name)
 }
 
+// ExistsMembers reads what is looked for by an exists: rows of a table, and
+// the condition that they shall meet.
+func ExistsMembers(n wire.Node) (table domain.QualifiedName, where wire.Node) {
+	return signed(n, "table").Name(), signed(n, "where")
+}
+
 // operand is what an operator is compared with.
 type operand byte
 

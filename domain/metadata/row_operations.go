@@ -17,6 +17,16 @@ var rowOperations = []operation{
 	{"count", 1, decodeCount},
 }
 
+// RowCall is a command about rows as somebody asks it, under the permissions
+// of a world.
+type RowCall struct {
+	World   World
+	Session domain.Session
+	// BackendOnly lets the role use permissions that are kept for backends.
+	BackendOnly bool
+	Command     RowCommand
+}
+
 // RowCommand reads or changes rows, not metadata: it is for every role, under
 // its permissions, and the history knows nothing of it.
 type RowCommand interface {

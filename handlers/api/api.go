@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
@@ -48,6 +49,9 @@ type API struct {
 	meters  meters
 	gzip    gzipPool
 	health  atomic.Pointer[health]
+	// looked is closed after the first look at the database.
+	looked     chan struct{}
+	firstLooks sync.Once
 }
 
 // New returns the API of a service. It registers its metrics, so a registry
@@ -58,6 +62,7 @@ func New(cfg Config, deps Deps) *API {
 		operations: deps.Operations, explainer: deps.Explainer, past: deps.Past, history: deps.History,
 		state: deps.State, registry: deps.Registry, log: deps.Log, meters: newMeters(deps.Registry),
 	}
+	a.looked = make(chan struct{})
 	a.health.Store(&health{err: errNotLookedYet})
 	a.handler = a.routes()
 	return a

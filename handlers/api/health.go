@@ -71,6 +71,7 @@ func (a *API) look(ctx context.Context) {
 		head = a.health.Load().head // the last one that is known
 	}
 	before := a.health.Swap(&health{head, err})
+	a.firstLooks.Do(func() { close(a.looked) })
 	if (before.err == nil) == (err == nil) && !errors.Is(before.err, errNotLookedYet) {
 		return
 	}

@@ -95,18 +95,24 @@ func TestWatchingLooksAgainAndAgainUntilItIsStopped(t *testing.T) {
 	a := api.New(api.Config{HealthInterval: time.Millisecond, HealthTimeout: time.Hour}, api.Deps{
 		State: node, Registry: prometheus.NewRegistry(), Log: (&lines{}).take,
 	})
-	healthz := func() string {
+	ask := func(ctx context.Context) string {
 		w := httptest.NewRecorder()
-		a.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+		a.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/healthz", nil))
 		return w.Body.String()
 	}
-	require.Equal(t, "ERROR", healthz(), "nobody looked yet")
+	healthz := func() string { return ask(t.Context()) }
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	require.Equal(t, "ERROR", ask(gone), "who does not wait for the first look")
+	first := make(chan string)
+	go func() { first <- healthz() }()
 
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.Watch(ctx) }()
 	<-looked
 	<-looked // so the first look is over
+	require.Equal(t, "OK", <-first, "who came before it")
 	require.Equal(t, "OK", healthz())
 	node.failing.Store(true)
 	<-looked

@@ -59,7 +59,7 @@ func (a *API) runQuery(w http.ResponseWriter, r *http.Request) (command.Result, 
 	if err := a.awaitVersion(r); err != nil {
 		return command.Result{}, err
 	}
-	return a.execute(r, command.Request{Request: parsed, Session: caller.Session, Actor: actor(r, caller)})
+	return a.execute(r, command.Request{Request: parsed, Session: caller.Session, BackendOnly: caller.BackendOnly, Actor: actor(r, caller)})
 }
 
 func (a *API) execute(r *http.Request, req command.Request) (command.Result, error) {

@@ -21,7 +21,9 @@ import (
 type Request struct {
 	metadata.Request
 	Session domain.Session
-	Actor   domain.Actor
+	// BackendOnly lets the role use permissions that are kept for backends.
+	BackendOnly bool
+	Actor       domain.Actor
 }
 
 // Result is the answer to a call.

@@ -55,7 +55,7 @@ type Deliveries interface {
 // Rows reads and changes rows for a session, in a call's transaction, under
 // the permissions of the call's world. It answers the command's body.
 type Rows interface {
-	RunIn(ctx context.Context, tx pgx.Tx, w metadata.World, s domain.Session, c metadata.RowCommand) (json.RawMessage, error)
+	RunIn(ctx context.Context, tx pgx.Tx, c metadata.RowCall) (json.RawMessage, error)
 }
 
 // Parts are what a handler works with.

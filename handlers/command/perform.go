@@ -148,7 +148,9 @@ func (c *call) runRows(ctx context.Context, cmd metadata.RowCommand) (json.RawMe
 		return nil, needsPart(cmd, "reads and changes rows")
 	}
 	c.queues = c.queues || !cmd.OnlyReads()
-	return c.Rows.RunIn(ctx, c.tx, c.version.World, c.req.Session, cmd)
+	return c.Rows.RunIn(ctx, c.tx, metadata.RowCall{
+		World: c.version.World, Session: c.req.Session, BackendOnly: c.req.BackendOnly, Command: cmd,
+	})
 }
 
 // needsPart refuses a command whose part this server does not have: better a

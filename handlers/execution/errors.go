@@ -54,6 +54,8 @@ func classify(pg *pgconn.PgError) *domain.Error {
 		return &domain.Error{Code: domain.PermissionError, Message: "Check constraint violation. " + pg.Message}
 	case strings.HasPrefix(pg.Code, "23"):
 		return &domain.Error{Code: domain.ConstraintViolation, Message: pg.Message}
+	case pg.Code == "55P03":
+		return &domain.Error{Code: domain.Timeout, Message: "another transaction held a lock for too long; nothing was changed: try again"}
 	case pg.Code == "22025":
 		return &domain.Error{Code: domain.BadRequest, Message: pg.Message}
 	case strings.HasPrefix(pg.Code, "22"):

@@ -55,6 +55,12 @@ type Config struct {
 	KeptPlans int
 	// Limits bound operations.
 	Limits plan.Limits
+	// HeaderPrefix is the spelling of session variables in messages. Empty:
+	// [domain.OwnPrefix].
+	HeaderPrefix string
+	// StatementTimeout ends a statement of [Executor.RunIn]; those of operations
+	// end as their connections say. 0 is no limit.
+	StatementTimeout time.Duration
 	// AllowList says which operations roles other than the admin may run.
 	AllowList AllowList
 	// Wake is called after each mutation: it may have put something into the
@@ -140,7 +146,7 @@ type Operation struct {
 
 // RunPlan runs a query or a mutation and returns its whole answer, {"data": ...}.
 func (e *Executor) RunPlan(ctx context.Context, op Operation) ([]byte, error) {
-	if err := checkSession(op); err != nil {
+	if err := e.checkSession(op); err != nil {
 		return nil, err
 	}
 	if op.Plan.Kind == plan.Mutation {
@@ -150,11 +156,11 @@ func (e *Executor) RunPlan(ctx context.Context, op Operation) ([]byte, error) {
 }
 
 // checkSession refuses an operation that needs variables the session lacks, before anything ran.
-func checkSession(op Operation) error {
+func (e *Executor) checkSession(op Operation) error {
 	var missing []string
 	for _, name := range op.Plan.Session {
 		if !translate.HasVariable(op.Session, name) {
-			missing = append(missing, name)
+			missing = append(missing, domain.SpelledVariable(name, e.config.HeaderPrefix))
 		}
 	}
 	if missing == nil {

@@ -87,7 +87,7 @@ func (e *Executor) Explain(ctx context.Context, r ExplainRequest) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	if err := checkExplainedSession(op); err != nil {
+	if err := e.checkExplainedSession(op); err != nil {
 		return nil, err
 	}
 	conn, err := e.pool.Acquire(ctx)
@@ -127,11 +127,11 @@ func encoded(answer any) ([]byte, error) {
 }
 
 // checkExplainedSession is checkSession in the words that explain has for it.
-func checkExplainedSession(op Operation) error {
+func (e *Executor) checkExplainedSession(op Operation) error {
 	for _, name := range op.Plan.Session {
 		if !translate.HasVariable(op.Session, name) {
 			return domain.RefuseAt("$", domain.UnexpectedPayload,
-				"missing required session variable for role %q : %s", op.Session.Role, name)
+				"missing required session variable for role %q : %s", op.Session.Role, domain.SpelledVariable(name, e.config.HeaderPrefix))
 		}
 	}
 	return nil
@@ -203,7 +203,7 @@ func (x explaining) step(e *explained, op Operation, step translate.Step) error 
 // with others of its shape. They are shown as they are sent, without values, as these are
 // each subscriber's own; the plans are those for this one.
 func (x explaining) subscription(op Operation) (any, error) {
-	if err := checkLive(op); err != nil {
+	if err := x.checkLive(op); err != nil {
 		return nil, err
 	}
 	if introspects(op.Plan) {

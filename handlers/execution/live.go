@@ -48,7 +48,7 @@ func (e *Executor) PrepareLive(ctx context.Context, r Request) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkLive(op); err != nil {
+	if err := e.checkLive(op); err != nil {
 		return nil, err
 	}
 	return newLive(p.shape(), op, p)
@@ -69,7 +69,7 @@ func newLive(s *Shape, op Operation, p *prepared) (*Live, error) {
 // under the metadata of this moment.
 func (e *Executor) IsCurrent(l *Live) bool { return l.made.holds(e.world()) }
 
-func checkLive(op Operation) error {
+func (e *Executor) checkLive(op Operation) error {
 	if op.Plan.Kind != plan.Subscription {
 		return domain.RefuseAt("$", domain.UnexpectedPayload, "a %s is no subscription", op.Plan.Kind)
 	}
@@ -80,7 +80,7 @@ func checkLive(op Operation) error {
 			return domain.RefuseAt("$", domain.NotSupported, "%q cannot be subscribed to", f.Field)
 		}
 	}
-	return checkSession(op)
+	return e.checkSession(op)
 }
 
 func (e *Executor) shapeOf(op *plan.Operation) *Shape {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -18,27 +19,54 @@ import (
 // RunIn runs a command of the metadata API about rows in a transaction of the
 // caller's, under the permissions of a world, which may be one that only the
 // transaction knows yet. It returns the command's whole answer.
-func (e *Executor) RunIn(
-	ctx context.Context, tx pgx.Tx, w metadata.World, s domain.Session, cmd metadata.RowCommand,
-) (json.RawMessage, error) {
-	op, err := plan.OfRows(e.schema.Role(w, s.Role, false), cmd)
+func (e *Executor) RunIn(ctx context.Context, tx pgx.Tx, c metadata.RowCall) (json.RawMessage, error) {
+	op, err := plan.OfRows(e.schema.Role(c.World, c.Session.Role, c.BackendOnly), c.Command)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSession(Operation{Plan: op, Session: s}); err != nil {
+	if err := e.checkSession(Operation{Plan: op, Session: c.Session}); err != nil {
 		return nil, atArguments(err)
 	}
-	for name, value := range spelling() {
-		if _, err := tx.Exec(ctx, "SELECT pg_catalog.set_config($1, $2, true)", name, value); err != nil {
-			return nil, fmt.Errorf("set %s: %w", name, err)
-		}
+	before, err := e.settle(ctx, tx)
+	if err != nil {
+		return nil, err
 	}
-	running := transaction{Executor: e, ctx: ctx, pg: tx.Conn().PgConn(), binding: translate.Binding{Session: s}}
+	running := transaction{Executor: e, ctx: ctx, pg: tx.Conn().PgConn(), binding: translate.Binding{Session: c.Session}}
 	answer, err := running.only(op)
 	if err != nil {
 		return nil, atArguments(err)
 	}
+	if err := limit(ctx, tx, before); err != nil {
+		return nil, err
+	}
 	return answer, nil
+}
+
+// settle makes the caller's transaction one as [Connections] makes them: how
+// values are spelled, how long a statement may take. It returns the limit that
+// the transaction had.
+func (e *Executor) settle(ctx context.Context, tx pgx.Tx) (before string, err error) {
+	for name, value := range spelling() {
+		if _, err := tx.Exec(ctx, setLocal, name, value); err != nil {
+			return "", fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	if err := tx.QueryRow(ctx, "SELECT pg_catalog.current_setting($1)", statementTimeout).Scan(&before); err != nil {
+		return "", fmt.Errorf("read %s: %w", statementTimeout, err)
+	}
+	return before, limit(ctx, tx, strconv.FormatInt(e.config.StatementTimeout.Milliseconds(), 10))
+}
+
+const (
+	setLocal         = "SELECT pg_catalog.set_config($1, $2, true)"
+	statementTimeout = "statement_timeout"
+)
+
+func limit(ctx context.Context, tx pgx.Tx, timeout string) error {
+	if _, err := tx.Exec(ctx, setLocal, statementTimeout, timeout); err != nil {
+		return fmt.Errorf("set %s: %w", statementTimeout, err)
+	}
+	return nil
 }
 
 // only runs the one root field of an operation, for its answer alone.

@@ -45,5 +45,5 @@ func (e *Executor) Check(ctx context.Context, r Request) (plan.Kind, error) {
 	if err != nil {
 		return "", err
 	}
-	return op.Plan.Kind, checkSession(op)
+	return op.Plan.Kind, e.checkSession(op)
 }

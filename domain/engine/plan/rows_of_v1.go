@@ -455,6 +455,27 @@ func (b rowBuilder) condition(n wire.Node, t *schema.Table) Condition {
 	return allOf(all...)
 }
 
+// memberExists is about rows of any table: operations of GraphQL have no such member.
+const memberExists = "_exists"
+
+// exists is about any rows of another table that the role may see.
+func (b rowBuilder) exists(n wire.Node) Condition {
+	name, where := metadata.ExistsMembers(n)
+	if n.Failed() {
+		return Never{}
+	}
+	t := b.role.Table(name)
+	switch {
+	case t == nil:
+		n.FailCode(domain.NotExists, "table %q does not exist", name)
+		return Never{}
+	case t.Select == nil:
+		n.FailCode(domain.PermissionDenied, "select on %q for role %q is not allowed. ", name, b.role.Name)
+		return Never{}
+	}
+	return Exists{Table: t.Shape, Where: allOf(b.filter(t, t.Select), b.condition(where, t))}
+}
+
 func (b rowBuilder) conditionMember(name string, n wire.Node, t *schema.Table) Condition {
 	items := func() []Condition {
 		return wire.List(n, func(item wire.Node) Condition { return b.condition(item, t) })
@@ -466,6 +487,8 @@ func (b rowBuilder) conditionMember(name string, n wire.Node, t *schema.Table) C
 		return anyOf(items()...)
 	case memberNot:
 		return not(b.condition(n, t))
+	case memberExists:
+		return b.exists(n)
 	}
 	if c := columnOf(t, name, t.Readable); c != nil {
 		for _, other := range metadata.ComparedColumns(n) {
