@@ -49,15 +49,6 @@ func (s Session) spelled(prefix string) string {
 	return string(text)
 }
 
-// SpelledVariable returns the name of a session variable with the prefix that
-// a message or a call shall have.
-func SpelledVariable(name, prefix string) string {
-	if rest, ok := strings.CutPrefix(name, OwnPrefix); ok && prefix != "" {
-		return prefix + rest
-	}
-	return name
-}
-
 // IsSessionVariable reports whether a JSON string in a permission names a
 // session variable: it begins with either prefix, in any case.
 func IsSessionVariable(s string) bool {

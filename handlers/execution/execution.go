@@ -55,8 +55,8 @@ type Config struct {
 	KeptPlans int
 	// Limits bound operations.
 	Limits plan.Limits
-	// HeaderPrefix is the spelling of session variables in messages. Empty:
-	// [domain.OwnPrefix].
+	// HeaderPrefix is how session variables are spelled in messages and for
+	// remote servers. Empty: [domain.OwnPrefix].
 	HeaderPrefix string
 	// StatementTimeout ends a statement of [Executor.RunIn]; those of operations
 	// end as their connections say. 0 is no limit.
@@ -69,9 +69,6 @@ type Config struct {
 	// Outbound calls the handlers of actions, and remote servers. Nil: one of its
 	// own, which calls any address.
 	Outbound *outbound.Client
-	// HeaderPrefix is how session variables are spelled for remote servers.
-	// Empty: [domain.OwnPrefix].
-	HeaderPrefix string
 }
 
 // Executor runs operations. It is safe for concurrent use.
@@ -160,7 +157,7 @@ func (e *Executor) checkSession(op Operation) error {
 	var missing []string
 	for _, name := range op.Plan.Session {
 		if !translate.HasVariable(op.Session, name) {
-			missing = append(missing, domain.SpelledVariable(name, e.config.HeaderPrefix))
+			missing = append(missing, e.config.spelled(name))
 		}
 	}
 	if missing == nil {

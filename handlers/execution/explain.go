@@ -131,7 +131,7 @@ func (e *Executor) checkExplainedSession(op Operation) error {
 	for _, name := range op.Plan.Session {
 		if !translate.HasVariable(op.Session, name) {
 			return domain.RefuseAt("$", domain.UnexpectedPayload,
-				"missing required session variable for role %q : %s", op.Session.Role, domain.SpelledVariable(name, e.config.HeaderPrefix))
+				"missing required session variable for role %q : %s", op.Session.Role, e.config.spelled(name))
 		}
 	}
 	return nil

@@ -147,7 +147,8 @@ func shown(body []byte) string {
 	return strings.ToValidUTF8(string(body), "\uFFFD")
 }
 
-// spelled gives a session variable the spelling that other servers are sent.
+// spelled gives a session variable the spelling that messages have, and that
+// other servers are sent.
 func (c Config) spelled(name string) string {
 	if rest, ok := strings.CutPrefix(name, domain.OwnPrefix); ok && c.HeaderPrefix != "" {
 		return c.HeaderPrefix + rest

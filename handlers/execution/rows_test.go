@@ -15,7 +15,7 @@ import (
 // inTransaction opens a transaction that is rolled back in the end.
 func (e *engine) inTransaction() pgx.Tx {
 	e.t.Helper()
-	tx, err := e.pool.Begin(e.t.Context())
+	tx, err := e.pool.BeginTx(e.t.Context(), pgx.TxOptions{AccessMode: pgx.ReadWrite})
 	require.NoError(e.t, err)
 	e.t.Cleanup(func() { _ = tx.Rollback(e.t.Context()) })
 	return tx
