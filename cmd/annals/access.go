@@ -10,7 +10,7 @@ import (
 
 // authOf says how the settings want callers to be told apart.
 func authOf(cfg Serve) (auth.Config, error) {
-	c := auth.Config{UnauthorizedRole: cfg.UnauthorizedRole, HeaderPrefix: cfg.HeaderPrefix}
+	c := auth.Config{UnauthorizedRole: cfg.UnauthorizedRole, HeaderPrefix: cfg.HeaderPrefix, SecretsFile: cfg.AdminSecretsFile}
 	if secret := cfg.secret(); secret != "" {
 		c.Secrets = []auth.Secret{{Name: cmp.Or(cfg.credential, "admin-secret"), Value: secret}}
 	}

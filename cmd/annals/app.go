@@ -133,7 +133,7 @@ func (a *App) newAPI() (*api.API, error) {
 		DevMode:        bool(a.cfg.DevMode),
 		HideInternal:   !bool(a.cfg.AdminInternal),
 		Report: api.Report{
-			AdminSecretSet:   a.cfg.secret() != "",
+			AdminSecretSet:   a.cfg.hasSecret(),
 			AuthHookSet:      access.Webhook != nil,
 			JWT:              jwtReport(access.JWT),
 			AllowListEnabled: bool(a.cfg.EnableAllowlist),

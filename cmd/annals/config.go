@@ -75,6 +75,7 @@ type Serve struct {
 	StopLimit   duration `name:"stop-timeout" env:"SERVICE_GRAPHQL_STOP_TIMEOUT,HASURA_GRAPHQL_STOP_TIMEOUT" help:"How long running requests may take to end when the server stops." default:"20s" group:"Server"`
 
 	AdminSecret      string `env:"SERVICE_GRAPHQL_ADMIN_SECRET,HASURA_GRAPHQL_ADMIN_SECRET" help:"Secret that a request must carry to be the admin. Without one, everybody is." placeholder:"TEXT" group:"Access"`
+	AdminSecretsFile string `env:"SERVICE_GRAPHQL_ADMIN_SECRETS_FILE,HASURA_GRAPHQL_ADMIN_SECRETS_FILE" help:"File of more admin secrets, a name, a space and a secret on each line. It is followed: secrets are added and removed while the server runs, and the history tells by name which one was shown." placeholder:"FILE" group:"Access"`
 	AccessKey        string `env:"SERVICE_GRAPHQL_ACCESS_KEY,HASURA_GRAPHQL_ACCESS_KEY" help:"Old name of --admin-secret." placeholder:"TEXT" group:"Access"`
 	JWTSecret        string `name:"jwt-secret" env:"SERVICE_GRAPHQL_JWT_SECRET,HASURA_GRAPHQL_JWT_SECRET" help:"How tokens (JWT) are verified, and where in them the session is: an object with type and key, or with jwk_url; needs --admin-secret." placeholder:"JSON" group:"Access"`
 	AuthHook         string `env:"SERVICE_GRAPHQL_AUTH_HOOK,HASURA_GRAPHQL_AUTH_HOOK" help:"URL of a service that says who a request without a secret comes from; needs --admin-secret." placeholder:"URL" group:"Access"`
@@ -137,7 +138,7 @@ func (s *Serve) Validate() error {
 	if s.AdminSecret != "" && s.AccessKey != "" && s.AdminSecret != s.AccessKey {
 		return fmt.Errorf("--admin-secret and its old name --access-key differ: give only --admin-secret")
 	}
-	if s.UnauthorizedRole != "" && s.secret() == "" {
+	if s.UnauthorizedRole != "" && !s.hasSecret() {
 		return fmt.Errorf("--unauthorized-role needs --admin-secret: without a secret, every request is the admin's")
 	}
 	if s.FailureRetention > 0 && (s.FailureRetention < s.DeliveryRetention || s.DeliveryRetention == 0) {
@@ -229,6 +230,9 @@ func (s *Serve) execution(log *slog.Logger) execution.Config {
 	}
 	return c
 }
+
+// hasSecret reports whether the server asks for a secret.
+func (s *Serve) hasSecret() bool { return s.secret() != "" || s.AdminSecretsFile != "" }
 
 // secret is the admin secret, by either of its names.
 func (s *Serve) secret() string {

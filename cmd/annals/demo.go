@@ -98,7 +98,7 @@ func (a *App) printTips(w io.Writer, address net.Addr) {
 		return
 	}
 	curl, base := "curl -s", "http://localhost:"+port
-	if a.cfg.secret() != "" {
+	if a.cfg.hasSecret() {
 		curl += ` -H "X-Service-Admin-Secret: $SERVICE_GRAPHQL_ADMIN_SECRET"`
 	}
 	fmt.Fprintf(w, `

@@ -52,11 +52,11 @@ func (a *App) announce(ctx context.Context, address net.Addr) {
 	a.lines(ctx, api.Line{Type: lineStartup, Level: slog.LevelInfo, Detail: startup{
 		Kind: "server_configuration",
 		Info: configuration{
-			Version: Version, Address: address.String(), EnabledAPIs: a.cfg.EnabledAPIs, AdminSecretSet: a.cfg.secret() != "",
+			Version: Version, Address: address.String(), EnabledAPIs: a.cfg.EnabledAPIs, AdminSecretSet: a.cfg.hasSecret(),
 			OwnDatabase: a.db.own != nil, Position: a.Position(), InconsistentObjects: a.Inconsistent(),
 		},
 	}})
-	if a.cfg.secret() == "" {
+	if !a.cfg.hasSecret() {
 		a.log.Warn("no admin secret is set: whoever reaches this server is its admin; set one with --admin-secret or SERVICE_GRAPHQL_ADMIN_SECRET")
 	}
 	if ignored := variablesSet(withoutEffect, os.LookupEnv); len(ignored) > 0 {

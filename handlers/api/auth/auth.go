@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"annals/domain"
@@ -47,6 +48,11 @@ type Config struct {
 	// Secrets are the admin secrets; each of them opens. None: the service is
 	// open.
 	Secrets []Secret
+	// SecretsFile is a file with more of them, which is followed: see
+	// [ParseSecrets]. With it the service is not open, also while it is empty.
+	SecretsFile string
+	// SecretsFileInterval is how often it is looked at. 0: [SecretsFileInterval].
+	SecretsFileInterval time.Duration
 	// UnauthorizedRole is the role of callers without a secret, and without a
 	// token where JWT is set. Empty: they are denied.
 	UnauthorizedRole string
@@ -75,16 +81,26 @@ type Secret struct{ Name, Value string }
 // Chain is the ways of telling who asks, in the order in which they are tried.
 type Chain struct {
 	Authenticator
-	source *keySource // nil: nothing is fetched
+	config Config
+	source *keySource   // nil: nothing is fetched
+	file   *secretsFile // nil: nothing is followed
 }
 
-// Run keeps fresh what the chain fetches, until the context ends. Where it
-// fetches nothing, it returns at once.
+// Run keeps fresh what the chain fetches and follows, until the context ends.
+// Where there is nothing of the kind, it returns at once.
 func (c *Chain) Run(ctx context.Context) {
+	var running sync.WaitGroup
 	if c.source != nil {
-		c.source.run(ctx)
+		running.Go(func() { c.source.run(ctx) })
 	}
+	if c.file != nil {
+		running.Go(func() { c.file.follow(ctx, c.config) })
+	}
+	running.Wait()
 }
+
+// hasSecret reports whether there is, or may come to be, an admin secret.
+func (c Config) hasSecret() bool { return len(c.Secrets) > 0 || c.SecretsFile != "" }
 
 // New returns the chain that the settings ask for, or an error that says which
 // settings do not fit together. It calls nobody: a source of keys that is down
@@ -94,19 +110,26 @@ func New(c Config) (*Chain, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if len(c.Secrets) == 0 {
+	if !c.hasSecret() {
 		return &Chain{Authenticator: open{c.HeaderPrefix}}, nil
 	}
-	chain := &Chain{}
+	chain := &Chain{config: c}
 	first, err := newSecrets(c.Secrets, c.HeaderPrefix, chain.withoutSecret(c))
 	if err != nil {
 		return nil, err
 	}
 	chain.Authenticator = first
+	if c.SecretsFile != "" {
+		chain.file = &secretsFile{path: c.SecretsFile, given: c.Secrets, secrets: first}
+		if err := chain.file.look(); err != nil {
+			return nil, err
+		}
+	}
 	return chain, nil
 }
 
 func (c Config) withDefaults() Config {
+	c.SecretsFileInterval = cmp.Or(c.SecretsFileInterval, SecretsFileInterval)
 	c.HeaderPrefix = cmp.Or(c.HeaderPrefix, domain.OwnPrefix)
 	if c.Client == nil {
 		c.Client = NewClient()
@@ -123,7 +146,7 @@ func (c Config) withDefaults() Config {
 
 // validate holds the settings against each other.
 func (c Config) validate() error {
-	secret := len(c.Secrets) > 0
+	secret := c.hasSecret()
 	switch {
 	case c.JWT != nil && c.Webhook != nil:
 		return errors.New("an authentication webhook and JWT exclude each other: set one of them")

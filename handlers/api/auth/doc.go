@@ -29,7 +29,8 @@
 //   - Calls leave only for the URLs of the settings; no redirect is followed,
 //     and time and size are limited.
 //
-// Between requests, package auth keeps only the keys that [Chain.Run] fetches.
+// Between requests, package auth keeps only the keys that [Chain.Run] fetches,
+// and hashes of the secrets in a file that it follows.
 // It leaves to its callers how a refusal is shown, what a role may do, and to
 // close what outlives [Caller.Expires].
 package auth

@@ -1,0 +1,104 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// SecretsFileInterval is how often a file of secrets is looked at, where
+// nothing else is said.
+const SecretsFileInterval = 2 * time.Second
+
+// MaxSecretsFileBytes is how long a file of secrets may be.
+const MaxSecretsFileBytes = 1 << 20
+
+// secretsFile follows a file of admin secrets. A secret counts from the look
+// that finds it in the file to the look that does not. A file that cannot be
+// read, or makes no sense, changes nothing: those who were let in before are.
+type secretsFile struct {
+	path    string
+	given   []Secret // by the settings, in front of those of the file
+	secrets *secrets
+	last    []byte
+	failed  bool
+}
+
+// ParseSecrets reads a file of secrets: on each line a name, a space, and the
+// secret. Empty lines, and lines that begin with #, say nothing.
+func ParseSecrets(text string) ([]Secret, error) {
+	var list []Secret
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, " ")
+		if !ok {
+			return nil, fmt.Errorf("line %d: expecting a name, a space, and a secret", number) // never the line itself
+		}
+		if slices.ContainsFunc(list, func(s Secret) bool { return s.Name == name }) {
+			return nil, fmt.Errorf("line %d: the name %q is given twice", number, name)
+		}
+		list = append(list, Secret{name, strings.TrimSpace(value)})
+	}
+	return list, nil
+}
+
+// look reads the file, and has its secrets count where it changed.
+func (f *secretsFile) look() error {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return fmt.Errorf("read the admin secrets: %w", err)
+	}
+	if info.Size() > MaxSecretsFileBytes {
+		return fmt.Errorf("read the admin secrets: %s is longer than %d bytes", f.path, MaxSecretsFileBytes)
+	}
+	text, err := os.ReadFile(f.path)
+	if err != nil {
+		return fmt.Errorf("read the admin secrets: %w", err)
+	}
+	if f.last != nil && bytes.Equal(text, f.last) {
+		return nil
+	}
+	list, err := ParseSecrets(string(text))
+	if err != nil {
+		return fmt.Errorf("read the admin secrets: %s: %w", f.path, err)
+	}
+	known, err := hashed(slices.Concat(f.given, list))
+	if err != nil {
+		return fmt.Errorf("read the admin secrets: %s: %w", f.path, err)
+	}
+	f.secrets.known.Store(&known)
+	f.last = append([]byte{}, text...)
+	return nil
+}
+
+// follow looks at the file until the context ends.
+func (f *secretsFile) follow(ctx context.Context, c Config) {
+	ticker := time.NewTicker(c.SecretsFileInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f.lookAgain(ctx, c)
+		}
+	}
+}
+
+// lookAgain looks, and tells of the first failure in a row.
+func (f *secretsFile) lookAgain(ctx context.Context, c Config) {
+	err := f.look()
+	if err != nil && !f.failed {
+		c.Log.ErrorContext(ctx, "the admin secrets stay as they were", "error", err.Error())
+	}
+	f.failed = err != nil
+}
