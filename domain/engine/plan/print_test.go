@@ -58,6 +58,49 @@ func (p *printer) step(head string, step plan.Step) {
 		p.line(0, "%s: delete %s%s", head, s.Table.Name, marked(" by key", s.ByKey))
 		p.where(1, "where", s.Where)
 		p.answer(1, s.Answer)
+	case *plan.Action:
+		p.line(0, "%s: call %s %s", head, s.Name, template(s.Input))
+		p.output(1, s.Output)
+	case *plan.StartAction:
+		p.line(0, "%s: start %s %s", head, s.Name, template(s.Input))
+	case *plan.ActionResult:
+		p.line(0, "%s: result of %s %s%s", head, s.Name, val(s.ID), marked(" list", s.List))
+		for _, f := range s.Fields {
+			if f.Output == nil {
+				p.line(1, "%s = %s%s", f.Alias, f.Column, f.Typename)
+				continue
+			}
+			p.line(1, "%s", f.Alias)
+			p.output(2, *f.Output)
+		}
+	}
+}
+
+// template prints JSON with variables in it.
+func template(t plan.Template) string {
+	var b strings.Builder
+	for _, piece := range t {
+		if piece.Variable == "" {
+			b.Write(piece.Literal)
+		} else {
+			b.WriteString(val(piece))
+		}
+	}
+	return b.String()
+}
+
+func (p *printer) output(depth int, out plan.Output) {
+	var members []string
+	for _, m := range out.Members {
+		members = append(members, m.Name+marked("!", m.Required))
+	}
+	p.line(depth, "answers%s: %s", marked(" a list", out.List), strings.Join(members, ", "))
+	for _, f := range out.Selection {
+		if f.Related != nil {
+			p.rows(depth, fmt.Sprintf("%s (%v)", f.Alias, f.Related.On), f.Related.Rows)
+			continue
+		}
+		p.line(depth, "%s = %s%s", f.Alias, f.Member, f.Typename)
 	}
 }
 
