@@ -37,6 +37,10 @@ type queue struct {
 	node    string
 }
 
+// claimTimeout bounds a claim. What a claim that took longer has leased, its
+// leases bring back.
+const claimTimeout = 10 * time.Second
+
 // connections is how many each of the two sets may have.
 const connections = 2
 
@@ -128,6 +132,8 @@ func (q *queue) claim(ctx context.Context, leases []lease) ([]Job, error) {
 		lanes[i], slots[i], seconds[i] = l.lane, l.slots, l.length.Seconds()
 		length[l.lane] = l.length
 	}
+	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
 	asked := time.Now()
 	rows, err := q.claims.Query(ctx, claimSQL, lanes, slots, seconds, q.node)
 	if err != nil {

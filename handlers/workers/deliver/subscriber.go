@@ -228,7 +228,7 @@ func (c *claimer) runOnce(ctx context.Context) (pause, error) {
 	if len(leases) == 0 {
 		return found, nil
 	}
-	jobs, err := c.queue.claim(ctx, leases)
+	jobs, err := c.queue.claim(context.WithoutCancel(ctx), leases) // whoever gives up would not know what he has claimed
 	if err != nil {
 		return found, err
 	}
