@@ -48,14 +48,14 @@ func (a *App) newDeliveries() (*deliver.Worker, error) {
 	world := func() metadata.World { return a.live.Current().World }
 	hooks := &deliver.Webhooks{
 		Client: a.outbound, World: world, MaxResponse: int64(a.cfg.EventsMaxResponse), ShowEnv: bool(a.cfg.LogHeadersFromEnv),
-		LeaseMargin: deliver.DefaultLeaseMargin, Line: a.deliveryLine, Log: a.log,
+		LeaseMargin: time.Duration(a.cfg.EventsLeaseMargin), Line: a.deliveryLine, Log: a.log,
 	}
 	senders := map[delivery.Kind]deliver.Sender{}
 	for _, kind := range hooks.Kinds() {
 		senders[kind] = hooks
 	}
 	calls := &deliver.Actions{
-		Pool: a.db.pool, World: world, LeaseMargin: deliver.DefaultLeaseMargin, Log: a.log,
+		Pool: a.db.pool, World: world, LeaseMargin: time.Duration(a.cfg.EventsLeaseMargin), Log: a.log,
 		Call: func(ctx context.Context, c execution.ActionCall, out *plan.Output) (execution.ActionAnswer, error) {
 			return a.operations.CallAction(ctx, c, out)
 		},
@@ -68,7 +68,7 @@ func (a *App) newDeliveries() (*deliver.Worker, error) {
 		deliver.Config{
 			Node: nodeName(), Slots: a.cfg.EventsPoolSize, MaxInFlight: a.cfg.EventsMaxInFlight,
 			FetchInterval: time.Duration(a.cfg.EventsFetchInterval) * time.Millisecond,
-			Grace:         time.Duration(a.cfg.StopLimit), LeaseMargin: deliver.DefaultLeaseMargin,
+			Grace:         time.Duration(a.cfg.StopLimit), LeaseMargin: time.Duration(a.cfg.EventsLeaseMargin),
 		})
 	if err != nil {
 		return nil, fmt.Errorf("make the worker of deliveries: %w", err)
