@@ -146,7 +146,8 @@ func (p parent) waiting(ctx context.Context, q querier) ([]day, error) {
 
 // makeDay makes the partition of a day and moves into it what waits in the
 // default partition. Nobody writes there meanwhile: no row of the day may come
-// to lie in both.
+// to lie in both. The lock on the whole is taken first: a writer that waited for
+// the default partition alone would have chosen it already, and fail for it.
 func (p parent) makeDay(ctx context.Context, tx pgx.Tx, d day) error {
 	there, err := p.partitions(ctx, tx)
 	if err != nil || slices.ContainsFunc(there, func(t partition) bool { return t.day == d }) {
@@ -154,6 +155,7 @@ func (p parent) makeDay(ctx context.Context, tx pgx.Tx, d day) error {
 	}
 	table := ours(p.name + "_" + d.text())
 	return run(ctx, tx,
+		sql.Seq(sql.Raw("LOCK TABLE ONLY "), p.table(), sql.Raw(" IN SHARE ROW EXCLUSIVE MODE")),
 		sql.Seq(sql.Raw("LOCK TABLE "), p.rest(), sql.Raw(" IN ACCESS EXCLUSIVE MODE")),
 		p.createLike(table),
 		sql.Seq(sql.Raw("WITH moved AS (DELETE FROM "), p.rest(), sql.Raw(" WHERE "), d.of(p.key), sql.Raw(" RETURNING *) INSERT INTO "), table, sql.Raw(" SELECT * FROM moved")),

@@ -130,8 +130,8 @@ func (w *Worker) KeepDays(ctx context.Context, now time.Time) error {
 }
 
 // lockTimeout is how long a step waits for tables that others use: as long do
-// those wait who come after it.
-const lockTimeout = "2s"
+// those wait who come after it, and these are all who change captured tables.
+const lockTimeout = "100ms"
 
 // upkeepLock is the advisory lock of a step.
 const upkeepLock int64 = 0x75706b656570 // "upkeep"

@@ -94,6 +94,40 @@ func TestWhatWaitsForItsDayMovesThereWhenTheDayComes(t *testing.T) {
 	require.Equal(t, []string{"annals.deliveries_20310512"}, h.texts(`select tableoid::regclass::text from annals.deliveries where kind = 'event'`))
 }
 
+func TestWhoWritesWhileADayIsMadeDoesNotFail(t *testing.T) {
+	h := newHouse(t, upkeep.Retention{})
+	const writers, rows = 4, 200
+	done := make(chan error, writers)
+	first := h.today
+	for range writers {
+		go func() {
+			for i := range rows {
+				if _, err := h.db.Pool.Exec(t.Context(), `insert into annals.deliveries (id, kind, trigger, due_at)
+					select gen_random_uuid(), 'cron', 't', $1::timestamptz + make_interval(days => n) from generate_series(0, 20) n`,
+					first.AddDate(0, 0, i%20)); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range writers {
+		var err error
+		for waiting := true; waiting; {
+			select {
+			case err = <-done:
+				waiting = false
+			default:
+				h.today = h.today.AddDate(0, 0, 1)
+				_ = h.worker.KeepDays(t.Context(), h.today) // what it cannot have now it has the next time
+			}
+		}
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"16800"}, h.texts(`select count(*)::text from annals.deliveries`))
+}
+
 func TestAPartitionHasTheIndexesOfItsTable(t *testing.T) {
 	h := newHouse(t, upkeep.Retention{})
 	h.after(0)
