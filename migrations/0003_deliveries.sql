@@ -79,14 +79,6 @@ language sql volatile as $$
     operator(pg_catalog.||) '-7' operator(pg_catalog.||) pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 16))::pg_catalog.uuid
 $$;
 
--- The last twelve digits of an id as a number that can be counted up, by as many rows as a statement may have, without growing
--- by a digit.
-create function annals.capture_tail(id text) returns bigint
-language sql immutable as $$
-  select ('x' operator(pg_catalog.||) pg_catalog.right(id, 12))::pg_catalog.bit(48)::pg_catalog.int8
-    operator(pg_catalog.&) 70368744177663 operator(pg_catalog.|) 140737488355328
-$$;
-
 -- Whether changes of rows are to be captured now. SQL that reshapes tables through the service turns it off for its transaction.
 create function annals.captures() returns boolean
 language sql stable as $$
@@ -118,4 +110,4 @@ language sql immutable as $$
   select coalesce(pg_catalog.json_object_agg(m.key, m.value), '{}') from pg_catalog.json_each(image) as m where m.key = any (columns)
 $$;
 
-revoke all on function annals.captures(), annals.delivery_id(timestamptz), annals.capture_tail(text), annals.capture_setting(text, text), annals.capture_image(json, text[]) from public;
+revoke all on function annals.captures(), annals.delivery_id(timestamptz), annals.capture_setting(text, text), annals.capture_image(json, text[]) from public;

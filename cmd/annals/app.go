@@ -30,6 +30,7 @@ import (
 	"annals/handlers/workers/schedule"
 	"annals/handlers/workers/upkeep"
 	"annals/projections/catalog"
+	"annals/projections/deliveries"
 )
 
 // App is the service on one node: its parts joined. It serves once Run is
@@ -90,7 +91,7 @@ func (a *App) join(ctx context.Context) error {
 	operations := a.cfg.execution(a.log)
 	operations.Wake, operations.Outbound = a.deliveries.Wake, a.outbound
 	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, operations)
-	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations, Wake: a.deliveries.Wake},
+	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations, Deliveries: deliveries.Book{}, Wake: a.deliveries.Wake},
 		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
 	a.upkeep = a.newUpkeep()
 	a.api, err = a.newAPI()
@@ -142,7 +143,7 @@ func (a *App) newAPI() (*api.API, error) {
 				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
 			},
 		},
-	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Explainer: a.operations, Past: a.handler, History: a.store, State: a, Registry: a.registry, Log: a.lines}), nil
+	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Explainer: a.operations, Past: a.handler, History: a.store, Deliveries: deliveries.Reader{DB: a.db.pool}, State: a, Registry: a.registry, Log: a.lines}), nil
 }
 
 func corsOf(cfg Serve) (api.CORS, error) {
@@ -211,6 +212,10 @@ func (a *App) Run(ctx context.Context, listener net.Listener) error {
 		IdleTimeout:       api.IdleTimeout,
 		MaxHeaderBytes:    api.MaxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	// The first days have their partitions before anything is written into them.
+	if err := a.upkeep.RunOnce(ctx); err != nil && ctx.Err() == nil {
+		a.log.Warn("the first upkeep is not done; it is tried again", "error", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {

@@ -29,17 +29,18 @@ const (
 type commands struct {
 	Serve serveCommand `cmd:"" group:"run" help:"Serve the APIs, on a database that is named or one of annals' own."`
 
-	Log      logCommand      `cmd:"" group:"look" help:"List what was done to the metadata: when, by whom, what and why."`
-	Show     showCommand     `cmd:"" group:"look" help:"Show one event, with each object before and after it."`
-	Diff     diffCommand     `cmd:"" group:"look" help:"Show what changed between two moments."`
-	Export   exportCommand   `cmd:"" group:"look" help:"Print the metadata, as it is or as it was."`
-	Verify   verifyCommand   `cmd:"" group:"look" help:"Verify that no event was changed, and that the catalog is what the history says."`
-	Rollback rollbackCommand `cmd:"" group:"change" help:"Restore the metadata of an earlier moment. The history stays."`
-	Replace  replaceCommand  `cmd:"" group:"change" help:"Make the metadata what a file says."`
-	Execute  executeCommand  `cmd:"" group:"change" help:"Carry out one call of the metadata API."`
-	Rebuild  rebuildCommand  `cmd:"" group:"keep" help:"Make the persisted catalog anew from the history."`
-	Migrate  migrateCommand  `cmd:"" group:"keep" help:"Bring a database's schema annals up to this program."`
-	Version  versionCommand  `cmd:"" group:"keep" help:"Print the version."`
+	Log        logCommand        `cmd:"" group:"look" help:"List what was done to the metadata: when, by whom, what and why."`
+	Show       showCommand       `cmd:"" group:"look" help:"Show one event, with each object before and after it."`
+	Diff       diffCommand       `cmd:"" group:"look" help:"Show what changed between two moments."`
+	Export     exportCommand     `cmd:"" group:"look" help:"Print the metadata, as it is or as it was."`
+	Verify     verifyCommand     `cmd:"" group:"look" help:"Verify that no event was changed, and that the catalog is what the history says."`
+	Deliveries deliveriesCommand `cmd:"" group:"look" help:"List, show and redeliver webhook deliveries."`
+	Rollback   rollbackCommand   `cmd:"" group:"change" help:"Restore the metadata of an earlier moment. The history stays."`
+	Replace    replaceCommand    `cmd:"" group:"change" help:"Make the metadata what a file says."`
+	Execute    executeCommand    `cmd:"" group:"change" help:"Carry out one call of the metadata API."`
+	Rebuild    rebuildCommand    `cmd:"" group:"keep" help:"Make the persisted catalog anew from the history."`
+	Migrate    migrateCommand    `cmd:"" group:"keep" help:"Bring a database's schema annals up to this program."`
+	Version    versionCommand    `cmd:"" group:"keep" help:"Print the version."`
 }
 
 // commandGroups are the headings of the help.

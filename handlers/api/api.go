@@ -24,7 +24,9 @@ type Deps struct {
 	// Past is asked for the metadata that an operation is explained under.
 	Past    Past
 	History History
-	State   State
+	// Deliveries is the book of webhook deliveries; nil leaves its endpoints out.
+	Deliveries Deliveries
+	State      State
 	// Registry gets the API's metrics, and is what /metrics shows.
 	Registry *prometheus.Registry
 	// Log takes the lines of the log.
@@ -41,6 +43,7 @@ type API struct {
 	explainer  Explainer
 	past       Past
 	history    History
+	deliveries Deliveries
 	state      State
 	registry   *prometheus.Registry
 	log        Log
@@ -59,7 +62,7 @@ type API struct {
 func New(cfg Config, deps Deps) *API {
 	a := &API{
 		cfg: cfg.withDefaults(), auth: deps.Auth, commands: deps.Commands,
-		operations: deps.Operations, explainer: deps.Explainer, past: deps.Past, history: deps.History,
+		operations: deps.Operations, explainer: deps.Explainer, past: deps.Past, history: deps.History, deliveries: deps.Deliveries,
 		state: deps.State, registry: deps.Registry, log: deps.Log, meters: newMeters(deps.Registry),
 	}
 	a.looked = make(chan struct{})
@@ -89,6 +92,10 @@ func (a *API) routes() http.Handler {
 		r.Get("/v1/audit/events/{position}", a.admin(a.auditEvent))
 		r.Get("/v1/audit/objects/{kind}/{key}/history", a.admin(a.auditObject))
 		r.Get("/v1/audit/verify", a.admin(a.auditVerify))
+	}
+	if a.serves(PartMetadata) && a.deliveries != nil {
+		r.Get("/v1/audit/deliveries", a.admin(a.auditDeliveries))
+		r.Get("/v1/audit/deliveries/{event_id}", a.admin(a.auditDelivery))
 	}
 	if a.serves(PartMetadata) && a.explainer != nil {
 		r.Post("/v1/graphql/explain", a.admin(a.explain))

@@ -15,7 +15,7 @@ import (
 // eventParameters are the parameters of a list of events: which events it has,
 // and how many. A cursor is the "next" of the page before; together with
 // "before", the lower of the two counts.
-var eventParameters = []parameter{
+var eventParameters = []parameterOf[eventstore.Filter]{
 	{"object", func(f *eventstore.Filter, value string) string {
 		kind, key, ok := strings.Cut(value, ":")
 		if !ok || kind == "" || key == "" {
@@ -31,21 +31,14 @@ var eventParameters = []parameter{
 	{"after", func(f *eventstore.Filter, value string) string { return parseWhole(&f.After, value, 0) }},
 	{"before", lowerBefore},
 	{"cursor", lowerBefore},
-	{"limit", func(f *eventstore.Filter, value string) string {
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > MaxPageEvents {
-			return "a whole number from 1 to " + strconv.Itoa(MaxPageEvents)
-		}
-		f.Limit = n
-		return ""
-	}},
+	{"limit", func(f *eventstore.Filter, value string) string { return parseLimit(&f.Limit, value) }},
 }
 
-// parameter is one parameter of a URL's query. read puts its value into the
+// parameterOf is one parameter of a URL's query. read puts its value into the
 // filter, or says what would have been right.
-type parameter struct {
+type parameterOf[F any] struct {
 	name string
-	read func(f *eventstore.Filter, value string) (expected string)
+	read func(f *F, value string) (expected string)
 }
 
 func lowerBefore(f *eventstore.Filter, value string) string {
@@ -76,29 +69,38 @@ func parseTime(to *time.Time, value string) (expected string) {
 	return ""
 }
 
-// filterOf reads the parameters of a request's URL. One that is unknown, given
-// twice or malformed is refused: to leave it out would show more than was
+// filterOf reads the parameters of a request's URL that say which events are
 // asked for.
-func filterOf(r *http.Request, known []parameter) (eventstore.Filter, error) {
-	given, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return eventstore.Filter{}, domain.RefuseAt("$", domain.BadRequest, "the URL's query cannot be read: %v", err)
-	}
-	for name := range given {
-		if !slices.ContainsFunc(known, func(p parameter) bool { return p.name == name }) {
-			return eventstore.Filter{}, domain.RefuseAt("$", domain.BadRequest, "unknown parameter %q: expected %s", name, namesOf(known))
-		}
-	}
+func filterOf(r *http.Request, known []parameterOf[eventstore.Filter]) (eventstore.Filter, error) {
 	f := eventstore.Filter{Limit: DefaultPageEvents}
-	for _, p := range known {
-		if err := p.apply(&f, given[p.name]); err != nil {
-			return eventstore.Filter{}, err
-		}
+	if err := readParameters(r, known, &f); err != nil {
+		return eventstore.Filter{}, err
 	}
 	return f, nil
 }
 
-func (p parameter) apply(f *eventstore.Filter, values []string) error {
+// readParameters reads the parameters of a request's URL into a filter. One that
+// is unknown, given twice or malformed is refused: to leave it out would show
+// more than was asked for.
+func readParameters[F any](r *http.Request, known []parameterOf[F], f *F) error {
+	given, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return domain.RefuseAt("$", domain.BadRequest, "the URL's query cannot be read: %v", err)
+	}
+	for name := range given {
+		if !slices.ContainsFunc(known, func(p parameterOf[F]) bool { return p.name == name }) {
+			return domain.RefuseAt("$", domain.BadRequest, "unknown parameter %q: expected %s", name, namesOf(known))
+		}
+	}
+	for _, p := range known {
+		if err := p.apply(f, given[p.name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p parameterOf[F]) apply(f *F, values []string) error {
 	switch {
 	case len(values) == 0:
 		return nil
@@ -118,7 +120,7 @@ func (p parameter) apply(f *eventstore.Filter, values []string) error {
 	return nil
 }
 
-func namesOf(parameters []parameter) string {
+func namesOf[F any](parameters []parameterOf[F]) string {
 	if len(parameters) == 0 {
 		return "none"
 	}

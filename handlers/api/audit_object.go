@@ -27,7 +27,7 @@ func objectFilter(r *http.Request) (eventstore.Filter, error) {
 	if err != nil {
 		return eventstore.Filter{}, err
 	}
-	others := slices.DeleteFunc(slices.Clone(eventParameters), func(p parameter) bool { return p.name == "object" })
+	others := slices.DeleteFunc(slices.Clone(eventParameters), func(p parameterOf[eventstore.Filter]) bool { return p.name == "object" })
 	filter, err := filterOf(r, others)
 	filter.Object = &eventstore.Object{Kind: kind, Key: key}
 	return filter, err

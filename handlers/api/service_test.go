@@ -33,8 +33,9 @@ type service struct {
 // settings are what a test wants otherwise than usual.
 type settings struct {
 	api.Config
-	auth    auth.Config
-	history api.History
+	auth       auth.Config
+	history    api.History
+	deliveries api.Deliveries
 }
 
 // start starts a service. The database has answered once.
@@ -47,7 +48,7 @@ func start(t *testing.T, s settings) *service {
 		return command.Result{Body: json.RawMessage(`{"message":"success"}`), Position: 8}, nil
 	}
 	v.API = api.New(s.Config, api.Deps{
-		Auth: authenticator, Commands: v.commands, History: s.history, State: v.state,
+		Auth: authenticator, Commands: v.commands, History: s.history, Deliveries: s.deliveries, State: v.state,
 		Registry: prometheus.NewRegistry(), Log: v.lines.take,
 	})
 	v.Look(t.Context())

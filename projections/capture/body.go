@@ -17,54 +17,34 @@ func (d definition) body() string {
 	return sql.Print(d.statementBody()).SQL
 }
 
-// statementBody captures the rows of a statement's transition table. Their ids
-// are one random one counted up, which costs a fifth of as many random ones,
-// and keeps their order.
+// statementBody captures the rows of a statement's transition table.
 func (d definition) statementBody() sql.Node {
-	return sql.Seq(preferVariables, sql.Raw(`
+	return sql.Seq(sql.Raw(`
 declare
-  made_at timestamptz := clock_timestamp();
-  first   text := annals.delivery_id(made_at);
-  head    text := left(first, 24);
-  tail    bigint := annals.capture_tail(first);
   session json;
   trace   json;
 begin
   if annals.captures() then
     session := `), sessionVariables, sql.Raw(`;
-    trace := `), traceContext, sql.Raw(`;`), d.statementInserts(), sql.Raw(`
+    trace := `), traceContext, sql.Raw(`;
+    with made as materialized (
+      select annals.delivery_id(clock_timestamp()) as id, clock_timestamp() as at, `), d.payload(), sql.Raw(" as payload, "), d.orderingKey(), sql.Raw(` as ordering_key
+      from `), changed, sql.Raw(`
+    ), captured as (
+      insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)
+      select m.id, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`, m.payload, m.at from made as m
+    )
+    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
+    select m.id, m.at, `), d.lane(), sql.Raw(`, m.at, m.ordering_key from made as m;
   end if;
   return null;
 end
 `))
 }
 
-// statementInserts writes both tables. A lane without an order needs no place
-// in it, and then the first insert can hand its ids to the second; with an
-// order the ids are made a second time, row by row the same.
-func (d definition) statementInserts() sql.Node {
-	deliveries := d.insert(countedID)
-	if d.column == nil {
-		return sql.Seq(sql.Raw(`
-    with captured as (
-      `), deliveries, sql.Raw(`
-      returning id
-    )
-    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, place)
-    select c.id, made_at, `), d.lane(), sql.Raw(`, made_at, 0 from captured as c;`))
-	}
-	return sql.Seq(sql.Raw(`
-    `), deliveries, sql.Raw(`;
-    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
-    select `), countedID, sql.Raw(", made_at, "), d.lane(), sql.Raw(", made_at, "), d.orderingKey(), sql.Raw(`
-    from `), changed, sql.Raw(`;`))
-}
-
-var countedID = sql.Raw(`(head || to_hex(tail + row_number() over ()))::uuid`)
-
 // rowBody captures one row.
 func (d definition) rowBody() sql.Node {
-	return sql.Seq(preferVariables, sql.Raw(`
+	return sql.Seq(sql.Raw(`
 declare
   made_at timestamptz := clock_timestamp();
   made    uuid := annals.delivery_id(made_at);
@@ -76,25 +56,15 @@ begin
   end if;`), d.comparison(), sql.Raw(`
   session := `), sessionVariables, sql.Raw(`;
   trace := `), traceContext, sql.Raw(`;
-  `), d.insert(sql.Raw("made")), sql.Raw(`;
+  insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)
+  values (made, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`,
+    `), d.payload(), sql.Raw(`, made_at);
   insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
   values (made, made_at, `), d.lane(), sql.Raw(", made_at, "), d.orderingKey(), sql.Raw(`);
   return null;
 end
 `))
 }
-
-// The user's columns are in scope beside the names of the functions' own. A
-// variable goes before a column; a row, which would go after it, has a name
-// that nobody gives a column.
-var preferVariables = sql.Raw(`
-#variable_conflict use_variable`)
-
-const (
-	changed sql.Name = "annals: changed"
-	data    sql.Name = "annals: data"
-	payload sql.Name = "annals: payload"
-)
 
 // What a mutation sets for its transaction. The aliases are those that scripts
 // written for v1.3 set.
@@ -114,25 +84,16 @@ func (d definition) tableName() sql.Node {
 	return sql.Raw("tg_table_schema, tg_table_name")
 }
 
-// insert writes deliveries with an id for each row. What is sent is put
-// together as rows: they become JSON with the names of their columns faster than
-// pairs of names and values do.
-func (d definition) insert(id sql.Node) sql.Node {
-	var rows sql.Node
-	if !d.byRow() {
-		rows = sql.Seq(sql.Raw(" from "), changed)
-	}
+func (d definition) payload() sql.Node {
 	return sql.Seq(
-		sql.Raw(`insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)
-      select `), id, sql.Raw(", 'event', "), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(", row_to_json("), payload, sql.Raw(`), made_at
-      from (
-        select `), d.operation.code, sql.Raw(" as op, "), data, sql.Raw(` as data, session as session_variables, trace as trace_context
-        from (select `), d.image(d.operation.old, "old"), sql.Raw(" as old, "), d.image(d.operation.new, "new"), sql.Raw(" as new"), rows, sql.Raw(") as "), data, sql.Raw(`
-      ) as `), payload,
+		sql.Raw("json_build_object('op', "), d.operation.code,
+		sql.Raw(", 'data', json_build_object('old', "), d.image(d.operation.old, "old"),
+		sql.Raw(", 'new', "), d.image(d.operation.new, "new"),
+		sql.Raw("), 'session_variables', session, 'trace_context', trace)"),
 	)
 }
 
-// image is what is sent of a row: the row itself, or some members of its JSON.
+// image is a row as JSON, as far as it is sent.
 func (d definition) image(there bool, row sql.Name) sql.Node {
 	if !there {
 		return sql.Raw("null")
@@ -140,10 +101,11 @@ func (d definition) image(there bool, row sql.Name) sql.Node {
 	if !d.byRow() {
 		row = changed
 	}
+	whole := sql.Call("row_to_json", row)
 	if p := d.spec.Payload; p != nil && !p.All {
-		return sql.Call("annals.capture_image", sql.Call("row_to_json", row), names(p.Names))
+		return sql.Call("annals.capture_image", whole, names(p.Names))
 	}
-	return row
+	return whole
 }
 
 // orderingKey is what tells which deliveries are made one after the other: a

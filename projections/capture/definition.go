@@ -23,6 +23,9 @@ type operation struct {
 	newRows    sql.Name
 }
 
+// changed is what a capture function calls its statement's rows.
+const changed sql.Name = "changed"
+
 var operations = []operation{
 	{
 		name: "insert", of: func(s metadata.EventTriggerSpec) *metadata.OperationSpec { return s.Insert },
