@@ -31,6 +31,7 @@ func codedSteps() map[string]codedCase {
 	maps.Copy(steps, corsCases())
 	maps.Copy(steps, subscriptionCases())
 	maps.Copy(steps, actionCases())
+	maps.Copy(steps, engineCases())
 	return steps
 }
 
