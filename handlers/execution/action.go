@@ -28,6 +28,8 @@ type ActionCall struct {
 	// Input is a JSON object. Client holds the headers that the handler gets of the client.
 	Input  json.RawMessage
 	Client http.Header
+	// Prefix is how session variables are spelled. Empty: as ours.
+	Prefix string
 }
 
 // actionBody is what a handler gets.
@@ -43,7 +45,11 @@ type actionName struct {
 
 // Body is what the handler gets, as JSON.
 func (c ActionCall) Body() []byte {
-	body, _ := json.Marshal(actionBody{actionName{c.Name}, c.Input, variablesAndRole(c.Session)}) // all of it has a JSON form
+	spelled, config := map[string]string{}, Config{HeaderPrefix: c.Prefix}
+	for name, value := range variablesAndRole(c.Session) {
+		spelled[config.spelled(name)] = value
+	}
+	body, _ := json.Marshal(actionBody{actionName{c.Name}, c.Input, spelled}) // all of it has a JSON form
 	return body
 }
 
@@ -94,12 +100,15 @@ func inRequest(err error) error {
 // CallAction calls a handler and returns its answer, which is as the output
 // demands. What the handler or the way to it did wrong is told by a [domain.Error].
 func (e *Executor) CallAction(ctx context.Context, c ActionCall, out *plan.Output) (ActionAnswer, error) {
+	c.Prefix = e.config.HeaderPrefix
 	request, err := c.Request(e.world().Env)
 	if err != nil {
 		return ActionAnswer{}, err
 	}
 	response, err := e.config.Outbound.Send(ctx, request)
-	return ReadActionAnswer(c, request, response, err, out)
+	answer, err := ReadActionAnswer(c, request, response, err, out)
+	answer.Sent = request.Body
+	return answer, err
 }
 
 // findOutside asks others for what an operation needs of them, before any
@@ -127,7 +136,9 @@ func (e *Executor) callActions(ctx context.Context, op Operation, known outside)
 		if !ok {
 			continue
 		}
-		call := ActionCall{step.Name, step.Definition, op.Session, step.Input.JSON(op.Variables), client}
+		call := ActionCall{
+			Name: step.Name, Definition: step.Definition, Session: op.Session, Input: step.Input.JSON(op.Variables), Client: client,
+		}
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err // an earlier one failed
@@ -169,6 +180,8 @@ type ActionAnswer struct {
 	// Status is that of the answer, whatever it says; 0 where none came. Header
 	// is that of the answer, Body its body.
 	Status int
+	// Sent is the body of the request; nil where none could be made.
+	Sent   json.RawMessage
 	Header http.Header
 	Body   json.RawMessage
 }

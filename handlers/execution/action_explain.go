@@ -18,7 +18,7 @@ type actionExplained struct {
 }
 
 // actionOf explains the call that a step makes; nil for other steps.
-func actionOf(step plan.Step, op Operation) *actionExplained {
+func (e *Executor) actionOf(step plan.Step, op Operation) *actionExplained {
 	var called plan.Called
 	asynchronous := false
 	switch s := step.(type) {
@@ -29,6 +29,6 @@ func actionOf(step plan.Step, op Operation) *actionExplained {
 	default:
 		return nil
 	}
-	call := ActionCall{Name: called.Name, Session: op.Session, Input: called.Input.JSON(op.Variables)}
+	call := ActionCall{Name: called.Name, Session: op.Session, Input: called.Input.JSON(op.Variables), Prefix: e.config.HeaderPrefix}
 	return &actionExplained{called.Name, called.Definition.Handler, called.Definition.Timeout, asynchronous, call.Body()}
 }

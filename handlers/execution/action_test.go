@@ -340,6 +340,11 @@ func TestHeadersGoBothWaysAsTheActionSays(t *testing.T) {
 	require.Empty(t, h.header.Get("Authorization"), "this action forwards nothing")
 }
 
+func TestAHandlerGetsSessionVariablesInTheSpellingThatIsSet(t *testing.T) {
+	call := execution.ActionCall{Name: "find", Session: member("3"), Input: json.RawMessage(`{}`), Prefix: domain.AliasPrefix}
+	require.JSONEq(t, `{"action":{"name":"find"},"session_variables":{"x-hasura-role":"user","x-hasura-artist":"3"},"input":{}}`, string(call.Body()))
+}
+
 func TestExplainShowsTheCallOfAnActionAndCallsNobody(t *testing.T) {
 	h := newHandler(t)
 	e := actionEngine(t, h)

@@ -163,7 +163,7 @@ func (x explaining) query(op Operation) ([]rootExplained, error) {
 	remotes := explainedRemotes(op, op.Plan.Fields)
 	for i, f := range op.Plan.Fields {
 		roots[i].Field, roots[i].Remote = f.Alias, remotes[f.Alias]
-		roots[i].Action = actionOf(f.Step, op)
+		roots[i].Action = x.actionOf(f.Step, op)
 		if err := x.step(&roots[i].explained, op, op.steps[i]); err != nil {
 			return nil, err
 		}
@@ -282,7 +282,7 @@ func (x explaining) mutation(op Operation) ([]rootExplained, error) {
 			continue // other servers are not asked
 		}
 		now = &roots[i].explained
-		if roots[i].Action = actionOf(f.Step, op); roots[i].Action != nil {
+		if roots[i].Action = x.actionOf(f.Step, op); roots[i].Action != nil {
 			continue // it is not called, so there is nothing to read for it
 		}
 		if err := tx.root(&writer{}, f); err != nil {

@@ -82,9 +82,9 @@ func (s *Actions) call(ctx context.Context, j Job, c actions.Call, action metada
 		Name: action.Name, Definition: action.Definition, Input: c.Input, Client: c.Header,
 		Session: domain.Session{Role: c.Session[domain.OwnPrefix+"role"], Variables: c.Session},
 	}
-	a := Attempt{Started: time.Now(), Request: call.Body(), Outcome: delivery.Delivered}
+	a := Attempt{Started: time.Now(), Outcome: delivery.Delivered}
 	answer, err := s.Call(ctx, call, &out)
-	a.Finished, a.Status = time.Now(), answer.Status
+	a.Finished, a.Status, a.Request = time.Now(), answer.Status, answer.Sent
 	if ctx.Err() != nil {
 		return Attempt{Given: true}
 	}
