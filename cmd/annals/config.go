@@ -106,6 +106,7 @@ type Serve struct {
 	PlanCacheSize    int      `name:"query-plan-cache-size" env:"SERVICE_GRAPHQL_QUERY_PLAN_CACHE_SIZE,HASURA_GRAPHQL_QUERY_PLAN_CACHE_SIZE" help:"Plans of operations that are kept for when the same text comes again. 0 keeps none." default:"4000" group:"GraphQL"`
 	MaxDepth         int      `name:"max-query-depth" env:"SERVICE_GRAPHQL_MAX_QUERY_DEPTH,HASURA_GRAPHQL_MAX_QUERY_DEPTH" help:"How deep the selections of an operation may nest." default:"64" group:"GraphQL"`
 	MaxNodes         int      `name:"max-query-nodes" env:"SERVICE_GRAPHQL_MAX_QUERY_NODES,HASURA_GRAPHQL_MAX_QUERY_NODES" help:"How many fields and values an operation may have, its fragments spread out." default:"10000" group:"GraphQL"`
+	ParallelActions  int      `env:"SERVICE_GRAPHQL_PARALLEL_ACTIONS,HASURA_GRAPHQL_PARALLEL_ACTIONS" help:"How many handlers of actions one query has called at the same time." default:"10" group:"GraphQL"`
 
 	EventsPoolSize      int      `name:"events-http-pool-size" env:"SERVICE_GRAPHQL_EVENTS_HTTP_POOL_SIZE,HASURA_GRAPHQL_EVENTS_HTTP_POOL_SIZE" help:"Webhooks of one trigger that are called at once." default:"100" group:"Deliveries"`
 	EventsMaxInFlight   int      `name:"events-max-in-flight" env:"SERVICE_GRAPHQL_EVENTS_MAX_IN_FLIGHT,HASURA_GRAPHQL_EVENTS_MAX_IN_FLIGHT" help:"Webhooks of all triggers together that are called at once." default:"10000" group:"Deliveries"`
@@ -168,6 +169,7 @@ func (s *Serve) validateNumbers() error {
 		{"--snapshot-every", s.SnapshotEvery},
 		{"--max-query-depth", int64(s.MaxDepth)},
 		{"--max-query-nodes", int64(s.MaxNodes)},
+		{"--parallel-actions", int64(s.ParallelActions)},
 		{"--events-http-pool-size", int64(s.EventsPoolSize)},
 		{"--events-max-in-flight", int64(s.EventsMaxInFlight)},
 		{"--events-fetch-interval", int64(s.EventsFetchInterval)},
@@ -223,8 +225,8 @@ func (s *Serve) execution(log *slog.Logger) execution.Config {
 		HeaderPrefix: s.HeaderPrefix, StatementTimeout: time.Duration(s.StatementTimeout),
 		Options:   translate.Options{Stringify: bool(s.Stringify)},
 		Isolation: pgx.TxIsoLevel(strings.ReplaceAll(s.Isolation, "-", " ")),
-		KeptPlans: s.PlanCacheSize,
-		Limits:    plan.Limits{MaxDepth: s.MaxDepth, MaxNodes: s.MaxNodes},
+		KeptPlans: s.PlanCacheSize, ParallelActions: s.ParallelActions,
+		Limits: plan.Limits{MaxDepth: s.MaxDepth, MaxNodes: s.MaxNodes},
 	}
 	if s.PlanCacheSize == 0 {
 		c.KeptPlans = -1

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,7 +130,7 @@ func (e *Executor) callActions(ctx context.Context, op Operation, known outside)
 		return nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelActions(op.Plan.Kind))
+	group.SetLimit(e.parallelActions(op.Plan.Kind))
 	client, headers := op.Client.Forwarded(), make([]http.Header, len(known))
 	for i, f := range op.Plan.Fields {
 		step, ok := f.Step.(*plan.Action)
@@ -157,11 +158,11 @@ func (e *Executor) callActions(ctx context.Context, op Operation, known outside)
 	return nil
 }
 
-func parallelActions(kind plan.Kind) int {
+func (e *Executor) parallelActions(kind plan.Kind) int {
 	if kind == plan.Mutation {
 		return 1
 	}
-	return DefaultParallelActions
+	return cmp.Or(max(0, e.config.ParallelActions), DefaultParallelActions)
 }
 
 // hasActions reports whether some root field is an action that is called now.

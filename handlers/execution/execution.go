@@ -63,6 +63,9 @@ type Config struct {
 	StatementTimeout time.Duration
 	// AllowList says which operations roles other than the admin may run.
 	AllowList AllowList
+	// ParallelActions is how many handlers of actions one query has called at the
+	// same time. 0: [DefaultParallelActions].
+	ParallelActions int
 	// Wake is called after each mutation: it may have put something into the
 	// queue of deliveries. It must not block. Nil: nobody is told.
 	Wake func()
