@@ -45,10 +45,11 @@ bench: build ## Measure what operations, replay and start cost as the catalog gr
 		go test -run '^$$' -bench . ./eventstore/... ./handlers/... && \
 		go run ./cmd/bench-operations -annals .bin/annals -postgres-bin "$$bin"
 
-soak: ## Kill nodes for longer: 50 rounds, 2,000 operations; 20,000 row changes
+soak: ## Kill nodes for longer: 50 rounds, 2,000 operations; 20,000 row changes; look for leaks under 5,000 sets of permissions
 	@$(postgres) && export ANNALS_POSTGRES_BIN="$$bin" ANNALS_CRASH_ROUNDS=50 ANNALS_CRASH_OPERATIONS=2000 \
 		ANNALS_CRASH_CHANGES=20000 ANNALS_CRASH_STRIKES=30 && \
-		go test -count=1 -timeout 1h -v -run 'TestKilledNodesLoseNothing|TestEveryDeliveryEnds' ./cmd/annals
+		go test -count=1 -timeout 1h -v -run 'TestKilledNodesLoseNothing|TestEveryDeliveryEnds' ./cmd/annals && \
+		ANNALS_LEAK_ROUNDS=5000 go test -count=1 -timeout 1h -v -run TestNoRowOrColumnIsSeenThatThePermissionsKeep ./handlers/execution
 
 clean: ## Remove what was built and brought
 	rm -rf .bin .postgres .postgres-partial.*
