@@ -24,6 +24,7 @@ import (
 	"annals/handlers/api/auth"
 	"annals/handlers/command"
 	"annals/handlers/execution"
+	"annals/handlers/execution/livequery"
 	"annals/handlers/outbound"
 	"annals/handlers/workers/deliver"
 	"annals/handlers/workers/follow"
@@ -44,6 +45,7 @@ type App struct {
 	live       *catalog.Live
 	handler    *command.Handler
 	operations *execution.Executor
+	hub        *livequery.Hub
 	who        *auth.Chain
 	api        *api.API
 	upkeep     *upkeep.Worker
@@ -91,6 +93,7 @@ func (a *App) join(ctx context.Context) error {
 	operations := a.cfg.execution(a.log)
 	operations.Wake, operations.Outbound = a.deliveries.Wake, a.outbound
 	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, operations)
+	a.hub = livequery.New(a.operations, a.cfg.liveQueries())
 	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations, Deliveries: deliveries.Book{}, Wake: a.deliveries.Wake},
 		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
 	a.upkeep = a.newUpkeep()
@@ -129,6 +132,7 @@ func (a *App) newAPI() (*api.API, error) {
 		Version:        Version,
 		APIs:           apis,
 		CORS:           cors,
+		Sockets:        a.cfg.sockets(),
 		MaxBodyBytes:   int64(a.cfg.MaxBody),
 		MinVersionWait: time.Duration(a.cfg.WaitLimit),
 		DevMode:        bool(a.cfg.DevMode),
@@ -143,7 +147,13 @@ func (a *App) newAPI() (*api.API, error) {
 				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
 			},
 		},
-	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Explainer: a.operations, Past: a.handler, History: a.store, Deliveries: deliveries.Reader{DB: a.db.pool}, State: a, Registry: a.registry, Log: a.lines}), nil
+	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Subscriptions: subscriptions{a.operations, a.hub}, Explainer: a.operations, Past: a.handler, History: a.store, Deliveries: deliveries.Reader{DB: a.db.pool}, State: a, Registry: a.registry, Log: a.lines}), nil
+}
+
+// subscriptions begin with the executor, and are kept by the hub.
+type subscriptions struct {
+	*execution.Executor
+	*livequery.Hub
 }
 
 func corsOf(cfg Serve) (api.CORS, error) {
@@ -176,6 +186,9 @@ func (a *App) metrics() prometheus.Collector {
 		{"annals_inconsistent_objects", "Objects of the catalog that cannot stand in the database as it is.", func() float64 { return float64(a.Inconsistent()) }},
 		{"annals_capture_drift", "Database triggers that were not as the catalog wants them when that was looked at last.", func() float64 { return float64(a.CaptureDrift()) }},
 		{"annals_database_connections_in_use", "Connections to the database that are in use.", func() float64 { return float64(a.db.pool.Stat().AcquiredConns()) }},
+		{"annals_live_query_subscribers", "Subscriptions that are kept.", func() float64 { return float64(a.hub.Stats().Subscribers) }},
+		{"annals_live_query_cohorts", "Different answers that subscriptions wait for.", func() float64 { return float64(a.hub.Stats().Cohorts) }},
+		{"annals_live_query_shapes", "Different statements that subscriptions are answered by.", func() float64 { return float64(a.hub.Stats().Shapes) }},
 	}
 }
 
@@ -228,6 +241,7 @@ func (a *App) Run(ctx context.Context, listener net.Listener) error {
 		<-ctx.Done()
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(a.cfg.StopLimit))
 		defer cancel()
+		a.api.StopSockets(stopping)
 		if err := server.Shutdown(stopping); err != nil {
 			a.log.Warn("requests were still running when the server stopped", "limit", time.Duration(a.cfg.StopLimit).String())
 			return server.Close()
@@ -266,6 +280,9 @@ func (a *App) follower() *follow.Follower {
 
 // Close gives everything back: connections, and annals' own PostgreSQL.
 func (a *App) Close() error {
+	if a.hub != nil {
+		a.hub.Close()
+	}
 	if a.deliveries != nil {
 		a.deliveries.Close()
 	}

@@ -13,8 +13,10 @@ import (
 
 	"annals/domain/engine/plan"
 	"annals/domain/engine/translate"
+	"annals/handlers/api"
 	"annals/handlers/api/auth"
 	"annals/handlers/execution"
+	"annals/handlers/execution/livequery"
 	"annals/migrations/localpg"
 )
 
@@ -99,6 +101,8 @@ type Serve struct {
 	AllowlistMode   string `name:"allowlist-mode" env:"SERVICE_GRAPHQL_ALLOWLIST_MODE,HASURA_GRAPHQL_ALLOWLIST_MODE" help:"What --enable-allowlist does with an operation that is not allowed: refuse it, or run it and report it in the log." enum:"enforce,report" default:"enforce" group:"GraphQL"`
 	RefetchInterval int    `name:"live-queries-multiplexed-refetch-interval" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL" help:"Milliseconds between two looks of a subscription." default:"1000" group:"GraphQL"`
 	BatchSize       int    `name:"live-queries-multiplexed-batch-size" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE" help:"Subscribers that share one look." default:"100" group:"GraphQL"`
+	MaxSubscribers  int    `name:"live-queries-max-subscribers" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MAX_SUBSCRIBERS,HASURA_GRAPHQL_LIVE_QUERIES_MAX_SUBSCRIBERS" help:"Subscriptions that this node keeps at once." default:"50000" group:"GraphQL"`
+	LiveConnections int    `name:"live-queries-max-connections" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MAX_CONNECTIONS,HASURA_GRAPHQL_LIVE_QUERIES_MAX_CONNECTIONS" help:"Connections to the database that subscriptions use at once." default:"8" group:"GraphQL"`
 	Stringify       toggle `name:"stringify-numeric-types" env:"SERVICE_GRAPHQL_STRINGIFY_NUMERIC_TYPES,HASURA_GRAPHQL_STRINGIFY_NUMERIC_TYPES" help:"Send bigint, numeric and double precision as strings." default:"false" group:"GraphQL"`
 
 	StatementTimeout duration `env:"SERVICE_GRAPHQL_STATEMENT_TIMEOUT,HASURA_GRAPHQL_STATEMENT_TIMEOUT" help:"Longest time one statement of an operation may take. 0 means no limit." default:"60s" group:"GraphQL"`
@@ -117,6 +121,13 @@ type Serve struct {
 
 	OutboundDeny        addressRanges `name:"outbound-deny" env:"SERVICE_GRAPHQL_OUTBOUND_DENY,HASURA_GRAPHQL_OUTBOUND_DENY" help:"Addresses that webhooks and remote servers may not have, separated by commas: ${ranges}." default:"" placeholder:"LIST" group:"Deliveries"`
 	OutboundMaxResponse size          `name:"outbound-max-response" env:"SERVICE_GRAPHQL_OUTBOUND_MAX_RESPONSE,HASURA_GRAPHQL_OUTBOUND_MAX_RESPONSE" help:"Longest answer of a remote server that is read." default:"10MiB" group:"Deliveries"`
+
+	KeepAlive         duration `name:"websocket-keepalive" env:"SERVICE_GRAPHQL_WEBSOCKET_KEEPALIVE,HASURA_GRAPHQL_WEBSOCKET_KEEPALIVE" help:"Time between two signs of life over a websocket." default:"5s" group:"Websockets"`
+	InitTimeout       duration `name:"websocket-init-timeout" env:"SERVICE_GRAPHQL_WEBSOCKET_INIT_TIMEOUT,HASURA_GRAPHQL_WEBSOCKET_INIT_TIMEOUT" help:"How long a websocket may be open before its client says who it is." default:"10s" group:"Websockets"`
+	SocketTimeout     duration `name:"websocket-write-timeout" env:"SERVICE_GRAPHQL_WEBSOCKET_WRITE_TIMEOUT,HASURA_GRAPHQL_WEBSOCKET_WRITE_TIMEOUT" help:"How long a client may take to take in one message." default:"30s" group:"Websockets"`
+	SocketOperations  int      `name:"websocket-max-operations" env:"SERVICE_GRAPHQL_WEBSOCKET_MAX_OPERATIONS,HASURA_GRAPHQL_WEBSOCKET_MAX_OPERATIONS" help:"Operations that may run at once over one websocket." default:"1000" group:"Websockets"`
+	SocketCompression toggle   `name:"websocket-compression" env:"SERVICE_GRAPHQL_CONNECTION_COMPRESSION,HASURA_GRAPHQL_CONNECTION_COMPRESSION" help:"Compress what is sent over websockets, for clients that can read that." default:"false" group:"Websockets"`
+	ReadCookie        toggle   `name:"ws-read-cookie" env:"SERVICE_GRAPHQL_WS_READ_COOKIE,HASURA_GRAPHQL_WS_READ_COOKIE" help:"Believe the cookie of a websocket's handshake although --disable-cors is set, which only that needs." default:"false" group:"Websockets"`
 
 	LogLevel string       `env:"SERVICE_GRAPHQL_LOG_LEVEL,HASURA_GRAPHQL_LOG_LEVEL" help:"Least level of log lines." enum:"debug,info,warn,error" default:"info" group:"Logs"`
 	LogTypes logTypeNames `name:"enabled-log-types" env:"SERVICE_GRAPHQL_ENABLED_LOG_TYPES,HASURA_GRAPHQL_ENABLED_LOG_TYPES" help:"Kinds of log lines, separated by commas: ${logtypes}." default:"startup,http-log,webhook-log,websocket-log" placeholder:"LIST" group:"Logs"`
@@ -149,6 +160,9 @@ func (s *Serve) Validate() error {
 	if s.UpkeepInterval == 0 {
 		return fmt.Errorf("--upkeep-interval: expecting a time span above 0")
 	}
+	if bool(s.ReadCookie) && !bool(s.DisableCors) {
+		return fmt.Errorf("--ws-read-cookie needs --disable-cors: with CORS settings, cookies of origins that they allow are read anyway")
+	}
 	access, err := authOf(*s)
 	if err != nil {
 		return err
@@ -175,6 +189,12 @@ func (s *Serve) validateNumbers() error {
 		{"--events-fetch-interval", int64(s.EventsFetchInterval)},
 		{"--live-queries-multiplexed-batch-size", int64(s.BatchSize)},
 		{"--live-queries-multiplexed-refetch-interval", int64(s.RefetchInterval)},
+		{"--live-queries-max-subscribers", int64(s.MaxSubscribers)},
+		{"--live-queries-max-connections", int64(s.LiveConnections)},
+		{"--websocket-max-operations", int64(s.SocketOperations)},
+		{"--websocket-keepalive", int64(s.KeepAlive)},
+		{"--websocket-init-timeout", int64(s.InitTimeout)},
+		{"--websocket-write-timeout", int64(s.SocketTimeout)},
 	} {
 		if n.value < 1 {
 			return fmt.Errorf("%s: expecting a number above 0, not %d", n.flag, n.value)
@@ -190,8 +210,7 @@ var variablePrefixes = []string{"SERVICE_GRAPHQL_", "HASURA_GRAPHQL_"}
 // looks at.
 var withoutEffect = []string{
 	"PG_STRIPES", "USE_PREPARED_STATEMENTS", "ENABLE_CONSOLE", "CONSOLE_ASSETS_DIR",
-	"ENABLE_TELEMETRY", "WS_READ_COOKIE",
-	"CONNECTION_COMPRESSION", "WEBSOCKET_KEEPALIVE",
+	"ENABLE_TELEMETRY",
 }
 
 // variablesSet returns those of some variables that have a value, by either
@@ -236,6 +255,28 @@ func (s *Serve) execution(log *slog.Logger) execution.Config {
 
 // hasSecret reports whether the server asks for a secret.
 func (s *Serve) hasSecret() bool { return s.secret() != "" || s.AdminSecretsFile != "" }
+
+// liveQueries is how subscriptions are kept up.
+func (s *Serve) liveQueries() livequery.Config {
+	return livequery.Config{
+		Interval:       time.Duration(s.RefetchInterval) * time.Millisecond,
+		BatchSize:      s.BatchSize,
+		MaxSubscribers: s.MaxSubscribers,
+		MaxConnections: s.LiveConnections,
+	}
+}
+
+// sockets is how websockets are kept.
+func (s *Serve) sockets() api.Sockets {
+	return api.Sockets{
+		KeepAlive:     time.Duration(s.KeepAlive),
+		InitTimeout:   time.Duration(s.InitTimeout),
+		WriteTimeout:  time.Duration(s.SocketTimeout),
+		MaxOperations: s.SocketOperations,
+		ReadCookie:    bool(s.ReadCookie),
+		Compress:      bool(s.SocketCompression),
+	}
+}
 
 // secret is the admin secret, by either of its names.
 func (s *Serve) secret() string {

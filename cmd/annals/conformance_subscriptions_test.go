@@ -16,13 +16,14 @@ func subscriptionCases() map[string]codedCase {
 		alpha = "test_v1alpha1_endpoint.py::TestV1Alpha1GraphQLErrors."
 	)
 	return map[string]codedCase{
-		ctrl + "test_init_without_payload":     talking("/v1/graphql", initialised(nil)),
-		ctrl + "test_init":                     talking("/v1/graphql", initialised(newObject())),
-		basic + "test_connection_error":        talking("/v1/graphql", unknownFrame),
-		basic + "test_start":                   talking("/v1/graphql", subscriptionStarted),
-		basic + "test_stop":                    talking("/v1/graphql", subscriptionStopped),
-		basic + "test_complete":                talking("/v1/graphql", queryCompleted),
-		alpha + "test_v1alpha1_ws_start_error": talking("/v1alpha1/graphql", startedTooEarly),
+		ctrl + "test_init_without_payload":       talking("/v1/graphql", initialised(nil)),
+		ctrl + "test_init":                       talking("/v1/graphql", initialised(newObject())),
+		basic + "test_connection_error":          talking("/v1/graphql", unknownFrame),
+		basic + "test_start":                     talking("/v1/graphql", subscriptionStarted),
+		basic + "test_stop":                      talking("/v1/graphql", subscriptionStopped),
+		basic + "test_complete":                  talking("/v1/graphql", queryCompleted),
+		alpha + "test_v1alpha1_validation_error": invalidQuery,
+		alpha + "test_v1alpha1_ws_start_error":   talking("/v1alpha1/graphql", startedTooEarly),
 		"test_subscriptions.py::TestSubscriptionMultiplexing.test_query_parameterization": queryParameterization,
 	}
 }
@@ -100,6 +101,34 @@ func startedTooEarly(ctx context.Context, _ *world, s *socket) error {
 	want := makeObject("id", "1", "type", "error", "payload", makeObject(
 		"path", "$", "error", "start received before the connection is initialised", "code", "start-failed"))
 	return sameText(canonical(want, nil), canonical(message, nil))
+}
+
+// invalidQuery wants an error in the bare form, over HTTP and over a websocket.
+func invalidQuery(ctx context.Context, w *world, _ indexedCase) error {
+	const url, query = "/v1alpha1/graphql", "query { author { nothing } }"
+	const want = `{"code":"validation-failed","error":"field \"nothing\" not found in type: 'author'","path":"$.selectionSet.author.selectionSet.nothing"}`
+	expected, err := parseJSON([]byte(want))
+	if err != nil {
+		return err
+	}
+	over := request{url: url, headers: w.withSecret(nil), query: graphQL(query), want: expected}
+	a, err := w.post(ctx, url, over.query, over.headers)
+	if err != nil {
+		return err
+	}
+	if a.status != http.StatusBadRequest {
+		return fmt.Errorf("wanted status 400, got %d: %s", a.status, a.raw)
+	}
+	s, err := dialSocket(ctx, w.server.url+url)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	message, err := s.first(ctx, over, over.query)
+	if err != nil {
+		return err
+	}
+	return errors.Join(wantType(message, "error"), sameText(canonical(expected, nil), canonical(get(message, "payload"), nil)))
 }
 
 func (s *socket) wantNext(ctx context.Context, kind string) error {

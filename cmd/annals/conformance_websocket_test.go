@@ -56,7 +56,7 @@ func (s *socket) query(ctx context.Context, r request) error {
 		return err
 	}
 	if text(get(first, "type")) == "error" {
-		return nil
+		return nil // its complete was read with it
 	}
 	done, err := s.next(ctx)
 	if err != nil {
@@ -95,7 +95,18 @@ func (s *socket) first(ctx context.Context, r request, operation any) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return message, s.judge(r, message)
+	if err := s.judge(r, message); err != nil {
+		return nil, err
+	}
+	return message, s.endOfRefusal(ctx, message)
+}
+
+// endOfRefusal reads the complete that follows every error.
+func (s *socket) endOfRefusal(ctx context.Context, message any) error {
+	if text(get(message, "type")) != "error" {
+		return nil
+	}
+	return s.wantNext(ctx, "complete")
 }
 
 func (s *socket) judge(r request, message any) error {

@@ -19,6 +19,8 @@ type Deps struct {
 	Commands Commands
 	// Operations answers GraphQL; nil leaves its endpoints out.
 	Operations Operations
+	// Subscriptions keeps subscriptions, for websockets; nil leaves them out.
+	Subscriptions Subscriptions
 	// Explainer explains what Operations answers; nil leaves its endpoints out.
 	Explainer Explainer
 	// Past is asked for the metadata that an operation is explained under.
@@ -40,6 +42,7 @@ type API struct {
 	auth       auth.Authenticator
 	commands   Commands
 	operations Operations
+	live       Subscriptions
 	explainer  Explainer
 	past       Past
 	history    History
@@ -55,6 +58,7 @@ type API struct {
 	// looked is closed after the first look at the database.
 	looked     chan struct{}
 	firstLooks sync.Once
+	sockets    sockets
 }
 
 // New returns the API of a service. It registers its metrics, so a registry
@@ -62,10 +66,11 @@ type API struct {
 func New(cfg Config, deps Deps) *API {
 	a := &API{
 		cfg: cfg.withDefaults(), auth: deps.Auth, commands: deps.Commands,
-		operations: deps.Operations, explainer: deps.Explainer, past: deps.Past, history: deps.History, deliveries: deps.Deliveries,
+		operations: deps.Operations, live: deps.Subscriptions, explainer: deps.Explainer, past: deps.Past, history: deps.History, deliveries: deps.Deliveries,
 		state: deps.State, registry: deps.Registry, log: deps.Log, meters: newMeters(deps.Registry),
 	}
 	a.looked = make(chan struct{})
+	a.registry.MustRegister(a.sockets.meter())
 	a.health.Store(&health{err: errNotLookedYet})
 	a.handler = a.routes()
 	return a
@@ -105,6 +110,10 @@ func (a *API) routes() http.Handler {
 		r.Method(http.MethodPost, "/v1/graphql", graphQL{a, a.operations, alwaysOK})
 		r.Method(http.MethodPost, "/v1alpha1/graphql", graphQL{a, a.operations, asItIs})
 	}
+	if a.operations != nil && a.live != nil {
+		r.Method(http.MethodGet, "/v1/graphql", webSocket{graphQL{a, a.operations, alwaysOK}, a.live, presentGraphQL})
+		r.Method(http.MethodGet, "/v1alpha1/graphql", webSocket{graphQL{a, a.operations, asItIs}, a.live, presentBare})
+	}
 	if a.serves(PartConfig) {
 		r.Get("/v1alpha1/config", a.admin(a.config))
 	}
@@ -134,5 +143,9 @@ func (a *API) clientAddress() func(http.Handler) http.Handler {
 
 // notFound answers for every path and method that is not served.
 func (a *API) notFound(w http.ResponseWriter, r *http.Request) {
+	if wantsSocket(r) {
+		a.refuse(w, r, errNoSocket)
+		return
+	}
 	a.refuse(w, r, &noSuchResource{"resource does not exist"})
 }

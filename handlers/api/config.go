@@ -20,6 +20,9 @@ type Config struct {
 	// CORS says which pages of other origins may call. Zero: all.
 	CORS CORS
 
+	// Sockets says how websockets are kept.
+	Sockets Sockets
+
 	// MaxBodyBytes is how large a request's body may be. 0: [DefaultMaxBodyBytes].
 	MaxBodyBytes int64
 	// MinVersionWait is how long a request waits for this node to reach the
@@ -73,6 +76,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.HealthInterval, DefaultHealthInterval)
 	setDefault(&c.HealthTimeout, DefaultHealthTimeout)
 	setDefault(&c.ReadyLag, DefaultReadyLag)
+	c.Sockets = c.Sockets.withDefaults()
 	if c.APIs == nil {
 		c.APIs = DefaultAPIs()
 	}

@@ -15,6 +15,8 @@ type panicked struct {
 	stack []byte
 }
 
+func newPanicked(cause any) *panicked { return &panicked{cause, debug.Stack()} }
+
 func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.cause) }
 
 // recover turns a panic into an internal error, and its stack into a line of
@@ -35,7 +37,7 @@ func (a *API) afterPanic(w http.ResponseWriter, r *http.Request, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause) // net/http's own way of giving up an answer
 	}
-	failure := &panicked{cause, debug.Stack()}
+	failure := newPanicked(cause)
 	if w.(middleware.WrapResponseWriter).Status() != 0 {
 		a.logInternal(r, failure)
 		panic(http.ErrAbortHandler)

@@ -38,12 +38,20 @@ func (e *Executor) admitted(ctx context.Context, r Request) (Operation, error) {
 	return e.prepare(r)
 }
 
-// Check makes the plan of an operation as [Executor.Run] does, and says of which kind it
-// is. An error is what would keep the operation from being begun.
-func (e *Executor) Check(ctx context.Context, r Request) (plan.Kind, error) {
+// Begun is an operation that nothing keeps from running.
+type Begun struct {
+	Kind plan.Kind
+	// Run answers a query or a mutation, as [Executor.Run] does.
+	Run func(context.Context) ([]byte, error)
+}
+
+// Begin makes the plan of an operation. It is for those who tell what keeps an operation from
+// being run from what happens while it runs.
+func (e *Executor) Begin(ctx context.Context, r Request) (Begun, error) {
 	op, err := e.admitted(ctx, r)
 	if err != nil {
-		return "", err
+		return Begun{}, err
 	}
-	return op.Plan.Kind, e.checkSession(op)
+	run := func(ctx context.Context) ([]byte, error) { return e.RunPlan(ctx, op) }
+	return Begun{op.Plan.Kind, run}, e.checkSession(op)
 }
