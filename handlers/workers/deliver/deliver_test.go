@@ -360,3 +360,18 @@ func TestAnAnswerThatTheDatabaseCannotKeepCostsNoDelivery(t *testing.T) {
 	h.empty()
 	h.eventually(5, `select count(*) from annals.delivery_log where outcome = 'delivered'`)
 }
+
+func TestALeaseThatIsLongEnoughIsNotRenewed(t *testing.T) {
+	h := newHouse(t)
+	held := make(chan struct{})
+	h.trigger("usual", hook(t, func(http.ResponseWriter, *http.Request) { <-held }), "")
+	h.work(deliver.Config{LeaseMargin: time.Second})
+	h.exec(`create table renewals (id uuid); create function renewal() returns trigger language plpgsql as $$
+		begin if new.lease = old.lease and new.leased_by is not null then insert into renewals values (new.delivery_id); end if; return null; end $$;
+		create trigger renewal after update on annals.delivery_queue for each row execute function renewal()`)
+	h.events("usual", 20)
+	h.eventually(20, `select count(*) from annals.delivery_queue where leased_by is not null`)
+	close(held)
+	h.empty()
+	h.eventually(0, `select count(*) from renewals`)
+}

@@ -26,7 +26,8 @@ type Webhooks struct {
 	MaxResponse int64
 	// ShowEnv remembers the values of headers that come from the environment.
 	ShowEnv bool
-	// LeaseMargin is what a lease must have beyond the timeout.
+	// LeaseMargin is what leases have beyond the timeout. One with less than half
+	// of it left is made longer before the webhook is called.
 	LeaseMargin time.Duration
 	// Line takes a line of the log for each try. Nil: none is written.
 	Line func(ctx context.Context, l Line)
@@ -58,7 +59,7 @@ func (s *Webhooks) Send(ctx context.Context, j Job) Attempt {
 		return Attempt{Dropped: fmt.Sprintf("it was due %s ago, and may be at most %s late",
 			j.Claimed.Sub(j.DueAt).Round(time.Second), plan.Policy.Tolerance)}
 	}
-	if err := j.Hold(ctx, plan.Policy.Timeout+s.LeaseMargin); err != nil {
+	if err := j.Hold(ctx, plan.Policy.Timeout+s.LeaseMargin/2); err != nil {
 		s.Log.Warn("a delivery is left to others", "delivery", j.ID, "error", err)
 		return Attempt{Given: true}
 	}
