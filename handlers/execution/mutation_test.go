@@ -8,6 +8,7 @@ import (
 	"annals/domain"
 	"annals/domain/database"
 	"annals/domain/engine/plan"
+	"annals/handlers/execution"
 )
 
 func (f *fixture) set(table, column string, v any) plan.Assignment {
@@ -240,4 +241,15 @@ func TestDeletesOfAViewAnswerWhatTheRowsHad(t *testing.T) {
 	d := &plan.Delete{Table: f.tables["late"]}
 	d.Answer = response(append(f.of("late", "id"), list("tracks", f.rows("tracks", f.of("tracks", "id")...), "id", "album_id"))...)
 	require.Equal(t, `{"d":{"affected_rows":1,"returning":[{"id":13,"tracks":[]}]}}`, f.mutation(root("d", d)))
+}
+
+func TestTheWorkerIsWokenAfterAMutationAndNotAfterAFailedOne(t *testing.T) {
+	t.Parallel()
+	woken := 0
+	f := givenWith(t, execution.Config{Wake: func() { woken++ }}, music, "artist")
+	insert := root("i", f.insertInto("artist", response(f.of("artist", "id")...), values(f.set("artist", "id", 9), f.set("artist", "name", "N"))))
+	require.Equal(t, `{"i":{"affected_rows":1,"returning":[{"id":9}]}}`, f.mutation(insert))
+	_, err := f.answer(plan.Mutation, request{}, insert)
+	require.Error(t, err, "the id is taken")
+	require.Equal(t, 1, woken)
 }
