@@ -45,7 +45,7 @@ type healthDetail struct {
 }
 
 // Watch looks at the database now and then, until ctx ends. Until its first
-// look is done the service calls itself ill.
+// look is done the service is not ready, and who asks for its health waits.
 func (a *API) Watch(ctx context.Context) {
 	ticker := time.NewTicker(a.cfg.HealthInterval)
 	defer ticker.Stop()

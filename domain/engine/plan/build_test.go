@@ -179,7 +179,7 @@ func BenchmarkBuildWithManyTables(b *testing.B) {
 				}
 			}
 			start := time.Now()
-			once() // makes the index of root fields
+			once()
 			b.Logf("the first plan took %v", time.Since(start))
 			for b.Loop() {
 				once()
