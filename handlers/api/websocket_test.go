@@ -1,0 +1,188 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"annals/domain"
+	"annals/domain/engine/plan"
+	"annals/handlers/api"
+	"annals/handlers/api/auth"
+	"annals/handlers/execution"
+	"annals/handlers/execution/livequery"
+)
+
+// answering begins every operation: it answers with the caller's role, refuses
+// what asks for nothing, and fails at what asks to fail.
+type answering struct{}
+
+func (answering) Run(context.Context, execution.Request) ([]byte, error) { return nil, nil }
+
+func (answering) Begin(_ context.Context, r execution.Request) (execution.Begun, error) {
+	if r.Query.Query == "{ nothing }" {
+		return execution.Begun{}, domain.RefuseAt("$.selectionSet.nothing", domain.ValidationFailed, "no such field")
+	}
+	return execution.Begun{Kind: plan.Query, Run: func(ctx context.Context) ([]byte, error) {
+		switch r.Query.Query {
+		case "{ fail }":
+			return nil, domain.RefuseAt("$", domain.DataException, "failed")
+		case "{ wait }":
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return []byte(`{"data":{"role":"` + r.Session.Role + `"}}`), nil
+	}}, nil
+}
+
+func (answering) Subscribe(context.Context, execution.Request, func()) (*livequery.Subscription, error) {
+	return nil, domain.RefuseAt("$", domain.NotSupported, "nothing is kept here")
+}
+
+// talking is a service with websockets.
+func talking(t *testing.T, c api.Config) (url string, a *api.API) {
+	t.Helper()
+	who, err := auth.New(withSecret())
+	require.NoError(t, err)
+	a = api.New(c, api.Deps{
+		Auth: who, Commands: &commands{}, Operations: answering{}, Subscriptions: answering{},
+		State: &state{}, Registry: prometheus.NewRegistry(), Log: new(lines).take,
+	})
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	return server.URL, a
+}
+
+type client struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+func dial(t *testing.T, url string, protocols ...string) client {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), strings.Replace(url, "http", "ws", 1)+"/v1/graphql", &websocket.DialOptions{Subprotocols: protocols})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	return client{t, conn}
+}
+
+func (c client) says(frames ...string) {
+	c.t.Helper()
+	for _, frame := range frames {
+		require.NoError(c.t, c.conn.Write(c.t.Context(), websocket.MessageText, []byte(frame)))
+	}
+}
+
+// hears wants messages, signs of life left out.
+func (c client) hears(frames ...string) {
+	c.t.Helper()
+	for _, want := range frames {
+		got := `{"type":"ka"}`
+		for got == `{"type":"ka"}` || got == `{"type":"ping"}` {
+			_, frame, err := c.conn.Read(c.t.Context())
+			require.NoError(c.t, err)
+			got = string(frame)
+		}
+		require.JSONEq(c.t, want, got)
+	}
+}
+
+func (c client) isClosed(status int) {
+	c.t.Helper()
+	for {
+		if _, _, err := c.conn.Read(c.t.Context()); err != nil {
+			require.Equal(c.t, websocket.StatusCode(status), websocket.CloseStatus(err), err)
+			return
+		}
+	}
+}
+
+const (
+	transport = "graphql-transport-ws"
+	asUser    = `{"type":"connection_init","payload":{"headers":{"X-Hasura-Admin-Secret":"` + secret + `","x-hasura-role":"user"}}}`
+	ack       = `{"type":"connection_ack"}`
+)
+
+func TestTheNewerSubProtocolIsSpoken(t *testing.T) {
+	t.Parallel()
+	url, _ := talking(t, api.Config{})
+	c := dial(t, url, "graphql-ws", transport)
+	require.Equal(t, transport, c.conn.Subprotocol())
+	c.says(asUser, `{"type":"ping"}`, `{"type":"pong"}`)
+	c.hears(ack, `{"type":"pong"}`)
+	c.says(`{"type":"subscribe","id":"a","payload":{"query":"{ role }"}}`)
+	c.hears(`{"type":"next","id":"a","payload":{"data":{"role":"user"}}}`, `{"type":"complete","id":"a"}`)
+	c.says(`{"type":"subscribe","id":"a","payload":{"query":"{ nothing }"}}`)
+	c.hears(`{"type":"error","id":"a","payload":[{"extensions":{"path":"$.selectionSet.nothing","code":"validation-failed"},"message":"no such field"}]}`)
+	c.says(`{"type":"subscribe","id":"a","payload":{"query":"{ fail }"}}`)
+	c.hears(`{"type":"next","id":"a","payload":{"data":null,"errors":[{"extensions":{"path":"$","code":"data-exception"},"message":"failed"}]}}`, `{"type":"complete","id":"a"}`)
+}
+
+func TestTheNewerSubProtocolClosesWithAStatus(t *testing.T) {
+	t.Parallel()
+	url, _ := talking(t, api.Config{})
+	for status, frames := range map[int][]string{
+		4400: {`{"type":"nonsense"}`},
+		4401: {`{"type":"subscribe","id":"a","payload":{"query":"{ role }"}}`},
+		4403: {`{"type":"connection_init"}`},
+		4409: {asUser, `{"type":"subscribe","id":"a","payload":{"query":"{ wait }"}}`, `{"type":"subscribe","id":"a","payload":{"query":"{ wait }"}}`},
+		4429: {asUser, asUser},
+	} {
+		c := dial(t, url, transport)
+		c.says(frames...)
+		c.isClosed(status)
+	}
+}
+
+func TestTheOlderSubProtocolAnswersWithErrors(t *testing.T) {
+	t.Parallel()
+	url, _ := talking(t, api.Config{})
+	c := dial(t, url)
+	c.says(`{"type":"start","id":"1","payload":{"query":"{ role }"}}`)
+	c.hears(`{"type":"error","id":"1","payload":{"errors":[{"extensions":{"path":"$","code":"start-failed"},"message":"start received before the connection is initialised"}]}}`, `{"type":"complete","id":"1"}`)
+	c.says(asUser, `{"type":"start","id":"1","payload":{"query":"{ wait }"}}`, `{"type":"start","id":"1","payload":{"query":"{ role }"}}`)
+	c.hears(ack, `{"type":"error","id":"1","payload":{"errors":[{"extensions":{"path":"$","code":"start-failed"},"message":"an operation already exists with this id: 1"}]}}`, `{"type":"complete","id":"1"}`)
+	c.says(`{"type":"stop","id":"1"}`, `{"type":"start","id":"1","payload":{"query":"{ role }"}}`)
+	c.hears(`{"type":"data","id":"1","payload":{"data":{"role":"user"}}}`, `{"type":"complete","id":"1"}`)
+	c.says(`{"type":"connection_terminate"}`)
+	c.isClosed(1000)
+}
+
+func TestASocketStaysDeniedOnceItWas(t *testing.T) {
+	t.Parallel()
+	url, _ := talking(t, api.Config{})
+	c := dial(t, url, "graphql-ws")
+	const denied = `{"type":"connection_error","payload":"x-service-admin-secret/x-hasura-access-key required, but not found"}`
+	c.says(`{"type":"connection_init"}`, asUser)
+	c.hears(denied, denied)
+}
+
+func TestAStoppedServerEndsItsSockets(t *testing.T) {
+	t.Parallel()
+	url, a := talking(t, api.Config{})
+	c := dial(t, url, transport)
+	c.says(asUser)
+	c.hears(ack)
+	go a.StopSockets(t.Context())
+	c.isClosed(1001)
+}
+
+func TestAHandshakeElsewhereOrFromElsewhereIsRefused(t *testing.T) {
+	t.Parallel()
+	cors, err := api.ParseCORS("https://app.example.com")
+	require.NoError(t, err)
+	url, _ := talking(t, api.Config{CORS: cors})
+	for path, status := range map[string]int{"/elsewhere": http.StatusNotFound, "/v1/graphql": http.StatusBadRequest} {
+		_, answer, err := websocket.Dial(t.Context(), strings.Replace(url, "http", "ws", 1)+path, &websocket.DialOptions{
+			HTTPHeader: http.Header{"Origin": {"https://evil.example.org"}},
+		})
+		require.Error(t, err)
+		require.Equal(t, status, answer.StatusCode)
+	}
+}
