@@ -42,3 +42,36 @@ func TestAnEventIsRedeliveredByItsID(t *testing.T) {
 	_, err := Parse([]byte(`{"type":"redeliver_event","args":{"event_id":7}}`))
 	refusal(t, err, domain.ParseFailed, "$.event_id", "parsing Text failed, expected String, but encountered Number")
 }
+
+func TestManyEventsAreNamedByAFilterThatIsChecked(t *testing.T) {
+	c := command[RedeliverEvents](t, `{"type":"redeliver_events","args":{}}`)
+	require.Equal(t, []string{"failed"}, c.States)
+	require.Equal(t, DefaultEvents, c.Limit)
+	require.False(t, c.OnlyReads())
+	require.True(t, command[RedeliverEvents](t, `{"type":"redeliver_events","args":{"dry_run":true}}`).OnlyReads())
+	for _, body := range []string{
+		`{"type":"redeliver_events","args":{"state":"pending"}}`,
+		`{"type":"redeliver_events","args":{"rate":0}}`,
+		`{"type":"redeliver_events","args":{"limit":100001}}`,
+		`{"type":"redeliver_events","args":{"since":"yesterday"}}`,
+		`{"type":"cancel_events","args":{}}`,
+		`{"type":"cancel_events","args":{"trigger":"t"}}`,
+		`{"type":"get_event_logs","args":{"name":"t","status":"lost"}}`,
+		`{"type":"get_scheduled_events","args":{"type":"cron"}}`,
+		`{"type":"get_scheduled_events","args":{"type":"never"}}`,
+	} {
+		_, err := Parse([]byte(body))
+		var refused *domain.Error
+		require.ErrorAs(t, err, &refused, body)
+		require.Equal(t, domain.ParseFailed, refused.Code, body)
+	}
+}
+
+func TestASampleIsOfAnOperationThatTheTriggerObserves(t *testing.T) {
+	w := given(t, shapeOf(authors()...), append(tracked("author"), trigger("t", "name"))...).world
+	given := command[TestEventTrigger](t, `{"type":"test_event_trigger","args":{"name":"t","data":{"new":{"id":1}}}}`)
+	operation, data := given.Sample(w)
+	require.Contains(t, []string{"INSERT", "UPDATE", "DELETE"}, operation)
+	require.Equal(t, `{"new":{"id":1}}`, string(data))
+	refusal(t, TestEventTrigger{Name: "none"}.Check(w), domain.NotExists, "$.args", `event trigger "none" does not exist`)
+}

@@ -59,11 +59,11 @@ func (b Book) Carry(ctx context.Context, tx pgx.Tx, a Asked) (json.RawMessage, e
 func look(ctx context.Context, q Querier, a Asked) (json.RawMessage, error) {
 	switch c := a.Command.(type) {
 	case metadata.GetEventLogs:
-		return eventLogs(ctx, q, a.World, c)
+		return eventLogs(ctx, q, c)
 	case metadata.GetEventInvocationLogs:
 		return eventInvocations(ctx, q, c)
 	case metadata.GetEventByID:
-		return eventByID(ctx, q, a.World, c)
+		return eventByID(ctx, q, c)
 	case metadata.GetScheduledEvents:
 		return scheduledEvents(ctx, q, c)
 	case metadata.GetScheduledEventInvocations:

@@ -40,7 +40,7 @@ func (t zonedTime) MarshalText() ([]byte, error) {
 }
 
 // eventLog is an event as get_event_logs shows it, in the columns that v1.3
-// stores. A trigger that is gone has archived its events.
+// stores. What was cancelled counts as archived.
 type eventLog struct {
 	ID          uuid.UUID       `json:"id"`
 	Schema      *string         `json:"schema_name"`
@@ -75,7 +75,7 @@ func scanEventLog(row pgx.CollectableRow) (eventLog, error) {
 	return e, err
 }
 
-func eventLogs(ctx context.Context, q Querier, w metadata.World, c metadata.GetEventLogs) (json.RawMessage, error) {
+func eventLogs(ctx context.Context, q Querier, c metadata.GetEventLogs) (json.RawMessage, error) {
 	rows, err := q.Query(ctx, eventLogsSQL, c.Name, c.Status, c.Limit, c.Offset)
 	if err != nil {
 		return nil, fmt.Errorf("list events of trigger %s: %w", c.Name, err)
@@ -98,7 +98,7 @@ type invocation struct {
 	CreatedAt zonedTime       `json:"created_at"`
 }
 
-// asked is whose invocations are wanted.
+// wanted is whose attempts a call is about.
 type wanted struct {
 	kinds   []string
 	trigger string
@@ -129,7 +129,7 @@ func eventInvocations(ctx context.Context, q Querier, c metadata.GetEventInvocat
 	return metadata.Encode(list), err
 }
 
-func eventByID(ctx context.Context, q Querier, w metadata.World, c metadata.GetEventByID) (json.RawMessage, error) {
+func eventByID(ctx context.Context, q Querier, c metadata.GetEventByID) (json.RawMessage, error) {
 	id, err := parseID(c.EventID)
 	if err != nil {
 		return nil, err

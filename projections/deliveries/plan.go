@@ -81,7 +81,8 @@ func Withdraw(ctx context.Context, q Querier, trigger string, after time.Time) e
 }
 
 // CancelLane cancels all that is queued in a lane, for a reason. A request that
-// is on its way is not called back; it is the last.
+// is on its way is not called back; it is the last, and what comes of it is not
+// recorded.
 func CancelLane(ctx context.Context, q Querier, lane, reason string, position int64) error {
 	if _, err := q.Exec(ctx, cancelLaneSQL, lane, reason, position); err != nil {
 		return fmt.Errorf("cancel the deliveries of %s: %w", lane, err)
