@@ -112,6 +112,10 @@ type Serve struct {
 	MaxNodes         int      `name:"max-query-nodes" env:"SERVICE_GRAPHQL_MAX_QUERY_NODES,HASURA_GRAPHQL_MAX_QUERY_NODES" help:"How many fields and values an operation may have, its fragments spread out." default:"10000" group:"GraphQL"`
 	ParallelActions  int      `env:"SERVICE_GRAPHQL_PARALLEL_ACTIONS,HASURA_GRAPHQL_PARALLEL_ACTIONS" help:"How many handlers of actions one query has called at the same time." default:"10" group:"GraphQL"`
 
+	JoinKeys        int `name:"remote-join-max-keys" env:"SERVICE_GRAPHQL_REMOTE_JOIN_MAX_KEYS,HASURA_GRAPHQL_REMOTE_JOIN_MAX_KEYS" help:"How many different keys the remote relationships of one operation may have." default:"100000" group:"GraphQL"`
+	JoinBatch       int `name:"remote-join-batch-size" env:"SERVICE_GRAPHQL_REMOTE_JOIN_BATCH_SIZE,HASURA_GRAPHQL_REMOTE_JOIN_BATCH_SIZE" help:"How many keys one request to a remote schema may hold; more go in further requests." default:"1000" group:"GraphQL"`
+	JoinConcurrency int `name:"remote-join-concurrency" env:"SERVICE_GRAPHQL_REMOTE_JOIN_CONCURRENCY,HASURA_GRAPHQL_REMOTE_JOIN_CONCURRENCY" help:"How many of an operation's requests for remote relationships are under way at a time." default:"4" group:"GraphQL"`
+
 	EventsPoolSize      int      `name:"events-http-pool-size" env:"SERVICE_GRAPHQL_EVENTS_HTTP_POOL_SIZE,HASURA_GRAPHQL_EVENTS_HTTP_POOL_SIZE" help:"Webhooks of one trigger that are called at once." default:"100" group:"Deliveries"`
 	EventsMaxInFlight   int      `name:"events-max-in-flight" env:"SERVICE_GRAPHQL_EVENTS_MAX_IN_FLIGHT,HASURA_GRAPHQL_EVENTS_MAX_IN_FLIGHT" help:"Webhooks of all triggers together that are called at once." default:"10000" group:"Deliveries"`
 	EventsFetchInterval int      `name:"events-fetch-interval" env:"SERVICE_GRAPHQL_EVENTS_FETCH_INTERVAL,HASURA_GRAPHQL_EVENTS_FETCH_INTERVAL" help:"Milliseconds between two looks for deliveries when there were none." default:"1000" group:"Deliveries"`
@@ -184,6 +188,9 @@ func (s *Serve) validateNumbers() error {
 		{"--max-query-depth", int64(s.MaxDepth)},
 		{"--max-query-nodes", int64(s.MaxNodes)},
 		{"--parallel-actions", int64(s.ParallelActions)},
+		{"--remote-join-max-keys", int64(s.JoinKeys)},
+		{"--remote-join-batch-size", int64(s.JoinBatch)},
+		{"--remote-join-concurrency", int64(s.JoinConcurrency)},
 		{"--events-http-pool-size", int64(s.EventsPoolSize)},
 		{"--events-max-in-flight", int64(s.EventsMaxInFlight)},
 		{"--events-fetch-interval", int64(s.EventsFetchInterval)},
@@ -245,6 +252,9 @@ func (s *Serve) execution(log *slog.Logger) execution.Config {
 		Options:   translate.Options{Stringify: bool(s.Stringify)},
 		Isolation: pgx.TxIsoLevel(strings.ReplaceAll(s.Isolation, "-", " ")),
 		KeptPlans: s.PlanCacheSize, ParallelActions: s.ParallelActions,
+		Joins: execution.Joins{
+			MaxKeys: s.JoinKeys, Batch: s.JoinBatch, Concurrency: s.JoinConcurrency, Log: log,
+		},
 		Limits: plan.Limits{MaxDepth: s.MaxDepth, MaxNodes: s.MaxNodes},
 	}
 	if s.PlanCacheSize == 0 {

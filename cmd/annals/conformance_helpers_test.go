@@ -44,6 +44,14 @@ func openWebhooks(ctx context.Context, helpers []string) (webhooks, error) {
 		if helper == actionsWebhook {
 			continue // opened once there is a server for it to work with
 		}
+		if server, joins := joinServers()[helper]; joins {
+			hook, err := server.open(ctx)
+			if err != nil {
+				return nil, errors.Join(err, opened.close())
+			}
+			opened[helper] = hook
+			continue
+		}
 		port, known := ports[helper]
 		if !known {
 			return nil, errors.Join(fmt.Errorf("this runner has no helper server %s", helper), opened.close())

@@ -270,3 +270,13 @@ func (w World) RemoteTypes(name string) *ast.Schema {
 	}
 	return types
 }
+
+// RemoteRelationshipOf returns a table's relationship to a remote schema.
+func (w World) RemoteRelationshipOf(table domain.QualifiedName, name string) (RemoteRelationship, bool) {
+	return standingObject[RemoteRelationship](w, remoteRelationshipKey(table, name))
+}
+
+// RemoteRelationshipsOf yields a table's relationships to remote schemas, by name.
+func (w World) RemoteRelationshipsOf(table domain.QualifiedName) iter.Seq[RemoteRelationship] {
+	return standingObjects[RemoteRelationship](w, w.Catalog.OfTable(KindRemoteRelationship, table))
+}

@@ -61,6 +61,8 @@ type Config struct {
 	// StatementTimeout ends a statement of [Executor.RunIn]; those of operations
 	// end as their connections say. 0 is no limit.
 	StatementTimeout time.Duration
+	// Joins bound what is asked of remote schemas for rows.
+	Joins Joins
 	// AllowList says which operations roles other than the admin may run.
 	AllowList AllowList
 	// ParallelActions is how many handlers of actions one query has called at the
@@ -96,6 +98,7 @@ func New(pool *pgxpool.Pool, world func() metadata.World, c Config) *Executor {
 	if c.Outbound == nil {
 		c.Outbound = outbound.New(outbound.Config{})
 	}
+	c.Joins = c.Joins.withDefaults()
 	return &Executor{
 		pool: pool, world: world, config: c, schema: schema.New(),
 		kept: plans{capacity: c.KeptPlans, byKey: make(map[planKey]*prepared)},
@@ -194,12 +197,15 @@ func (e *Executor) query(ctx context.Context, op Operation) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer free(sets)
-	return writeQuery(op.Plan, steps, sets, found), nil
+	w := writeQuery(op.Plan, steps, sets, found)
+	free(sets)
+	return e.joined(ctx, op, w)
 }
 
-func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset, found outside) []byte {
-	w := writer{out: make([]byte, 0, sizeOf(sets)), sets: sets}
+// writeQuery writes the answer, but for what is joined to its rows; found is
+// what was asked of others, by root field.
+func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset, found outside) *writer {
+	w := &writer{out: make([]byte, 0, sizeOf(sets)), sets: sets}
 	w.out = append(w.out, `{"data":{`...)
 	for i, f := range op.Fields {
 		w.member(f.Alias)
@@ -218,7 +224,8 @@ func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset, foun
 		}
 		w.sets = w.sets[len(steps[i].Statements):]
 	}
-	return append(w.out, "}}"...)
+	w.out = append(w.out, "}}"...)
+	return w
 }
 
 // sizeOf guesses how long the JSON of rows is.

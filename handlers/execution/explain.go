@@ -48,6 +48,8 @@ type explained struct {
 	Plan []json.RawMessage `json:"plan"`
 	// Remote is what a remote server would be sent, for one of its fields.
 	Remote *remoteExplained `json:"remote,omitempty"`
+	// Joins are what remote servers would be sent for the field's rows.
+	Joins []joinExplained `json:"remote_joins,omitempty"`
 }
 
 // remoteExplained is an operation for the server of a remote schema. Fields of
@@ -162,7 +164,7 @@ func (x explaining) query(op Operation) ([]rootExplained, error) {
 	roots := make([]rootExplained, len(op.Plan.Fields))
 	remotes := explainedRemotes(op, op.Plan.Fields)
 	for i, f := range op.Plan.Fields {
-		roots[i].Field, roots[i].Remote = f.Alias, remotes[f.Alias]
+		roots[i].Field, roots[i].Remote, roots[i].Joins = f.Alias, remotes[f.Alias], explainedJoins(op, f)
 		roots[i].Action = x.actionOf(f.Step, op)
 		if err := x.step(&roots[i].explained, op, op.steps[i]); err != nil {
 			return nil, err
@@ -277,7 +279,7 @@ func (x explaining) mutation(op Operation) ([]rootExplained, error) {
 		maps.Copy(remotes, explainedRemotes(op, part.fields))
 	}
 	for i, f := range op.Plan.Fields {
-		roots[i].Field, roots[i].Remote = f.Alias, remotes[f.Alias]
+		roots[i].Field, roots[i].Remote, roots[i].Joins = f.Alias, remotes[f.Alias], explainedJoins(op, f)
 		if roots[i].Remote != nil {
 			continue // other servers are not asked
 		}

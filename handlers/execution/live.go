@@ -179,7 +179,7 @@ func (e *Executor) AnswerLive(ctx context.Context, all []*Live) ([][]byte, error
 	}
 	answers := make([][]byte, len(all))
 	for i := range all {
-		answers[i] = writeQuery(shape.plan, shape.steps, shares[i], nil)
+		answers[i] = writeQuery(shape.plan, shape.steps, shares[i], nil).out
 	}
 	return answers, nil
 }

@@ -33,7 +33,8 @@ type transaction struct {
 // mutate runs the root fields in order, after the handlers of actions were
 // called: those of the database that follow each other in one transaction, which
 // ends before a remote server is asked. What a remote server did stays done,
-// whatever fails later.
+// whatever fails later; and so does the mutation itself when what is joined to
+// its rows fails.
 func (e *Executor) mutate(ctx context.Context, op Operation) ([]byte, error) {
 	known, err := e.findOutside(ctx, op)
 	if err != nil {
@@ -49,7 +50,8 @@ func (e *Executor) mutate(ctx context.Context, op Operation) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return append(w.out, "}}"...), nil
+	w.out = append(w.out, "}}"...)
+	return e.joined(ctx, op, w)
 }
 
 func (e *Executor) mutateRows(ctx context.Context, op Operation, w *writer, part stretch, known outside) error {

@@ -43,30 +43,40 @@ type RemoteAnswer struct {
 // there is no answer, or none that GraphQL has; errors that the server reports
 // are part of its answer. The status of the answer means nothing, as in v1.3.
 func (e *Executor) Send(ctx context.Context, caller Caller, r RemoteRequest) (RemoteAnswer, error) {
+	answer, err := e.post(ctx, caller, r)
+	if err != nil {
+		return RemoteAnswer{}, err
+	}
+	return readRemote(answer)
+}
+
+// post carries an operation to the server of a remote schema, and brings back
+// whatever it answered.
+func (e *Executor) post(ctx context.Context, caller Caller, r RemoteRequest) (outbound.Response, error) {
 	w := e.world()
 	remote, ok := w.RemoteSchema(r.Schema)
 	if !ok {
-		return RemoteAnswer{}, domain.RefuseAt("$", domain.NotExists, "remote schema with name %q does not exist", r.Schema)
+		return outbound.Response{}, domain.RefuseAt("$", domain.NotExists, "remote schema with name %q does not exist", r.Schema)
 	}
 	endpoint, err := remote.Definition.Resolve(w.Env)
 	if err != nil {
-		return RemoteAnswer{}, err
+		return outbound.Response{}, err
 	}
 	body, err := json.Marshal(struct {
 		Query     string                     `json:"query"`
 		Variables map[string]json.RawMessage `json:"variables,omitempty"`
 	}{r.Query, r.Variables})
 	if err != nil {
-		return RemoteAnswer{}, fmt.Errorf("write a remote operation: %w", err)
+		return outbound.Response{}, fmt.Errorf("write a remote operation: %w", err)
 	}
 	answer, err := e.config.Outbound.Send(ctx, outbound.Request{
 		URL: endpoint.URL, Timeout: endpoint.Timeout, Body: body,
 		Header: e.remoteHeader(caller, remote.Definition, endpoint.Headers),
 	})
 	if err != nil {
-		return RemoteAnswer{}, unanswered(ctx, err)
+		return outbound.Response{}, unanswered(ctx, err)
 	}
-	return readRemote(answer)
+	return answer, nil
 }
 
 // remoteHeader is what a remote server is told beside the operation. Where a

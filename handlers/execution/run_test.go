@@ -34,6 +34,12 @@ func newEngine(t testing.TB, sql string, commands ...string) *engine {
 
 func newEngineWith(t testing.TB, c execution.Config, sql string, commands ...string) *engine {
 	t.Helper()
+	return newEngineOver(t, c, nil, sql, commands...)
+}
+
+// newEngineOver is an engine whose remote schemas are read by an introspector.
+func newEngineOver(t testing.TB, c execution.Config, remote command.RemoteSchemas, sql string, commands ...string) *engine {
+	t.Helper()
 	db := pgtest.New(t)
 	_, err := db.Pool.Exec(t.Context(), sql)
 	require.NoError(t, err)
@@ -47,7 +53,7 @@ func newEngineWith(t testing.TB, c execution.Config, sql string, commands ...str
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	e := &engine{t, command.New(command.Parts{Pool: db.Pool, Store: store, Live: live}, command.Config{}),
+	e := &engine{t, command.New(command.Parts{Pool: db.Pool, Store: store, Live: live, Remote: remote}, command.Config{}),
 		execution.New(pool, func() metadata.World { return live.Current().World }, c), pool, db.Pool}
 	for _, c := range commands {
 		e.do(c)

@@ -10,6 +10,8 @@ type writer struct {
 	sets []*rowset
 	// nulls is a row without values, for groups that have no row.
 	nulls [][]byte
+	// joins is what the answer needs of remote schemas.
+	joins joins
 }
 
 // root writes a step's answer.
@@ -86,6 +88,8 @@ func (w *writer) field(f *translate.Field, row [][]byte) {
 		w.level(f.Level, row, f.On)
 	case f.Group != nil:
 		w.group(f.Group, row, f.On)
+	case f.Join != nil:
+		w.join(f.Join, row)
 	default:
 		w.value(row[f.Column], f.Encoding)
 	}

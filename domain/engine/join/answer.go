@@ -30,7 +30,10 @@ func (n *Needs) Take(r Request, body []byte) (tolerated, err error) {
 	if !isObject(answer.data) {
 		return n.Fail(r, noData())
 	}
-	return tolerated, n.takeData(r, answer.data, failed)
+	if err := n.takeData(r, answer.data, failed); err != nil {
+		return n.Fail(r, err)
+	}
+	return tolerated, nil
 }
 
 // Fail notes that a request was not answered. It returns the reason as the

@@ -44,10 +44,9 @@ type Call struct {
 	NullOnError bool
 }
 
-// Variable is a variable of the operation that is handed on to the remote, as
-// its document declares it: a name without the sign, a type, and a default
-// that may be empty.
-type Variable struct{ Name, Type, Default string }
+// Variable is a variable of the operation that is handed on to the remote, with
+// its definition, such as "$id: Int! = 1".
+type Variable struct{ Name, Definition string }
 
 // Text is GraphQL text with places for join keys.
 type Text []Part

@@ -72,13 +72,13 @@ func TestEachRemoteIsAskedByItselfInBatches(t *testing.T) {
 func TestCallsOfOneRemoteShareItsRequestAndDeclareAVariableOnce(t *testing.T) {
 	var n join.Needs
 	a, b := message(), message()
-	a.Variables = []join.Variable{{Name: "x", Type: "Int!"}, {Name: "y", Type: "[Int]", Default: "[1]"}}
+	a.Variables = []join.Variable{{Name: "x", Definition: "$x: Int!"}, {Name: "y", Definition: "$y: [Int] = [1]"}}
 	b.Variables = a.Variables[:1]
 	n.Add(0, a, []string{"1"})
 	n.Add(0, b, []string{"1"})
 	requests := n.Requests(10)
 	require.Len(t, requests, 1)
-	require.True(t, strings.HasPrefix(requests[0].Query, "query ($x: Int!,$y: [Int] = [1]) { messageBasic__0: "), requests[0].Query)
+	require.True(t, strings.HasPrefix(requests[0].Query, "query ($x: Int!, $y: [Int] = [1]) { messageBasic__0: "), requests[0].Query)
 	require.Contains(t, requests[0].Query, " messageBasic__1: ")
 }
 

@@ -118,10 +118,7 @@ func declarations(variables []Variable) string {
 	}
 	texts := make([]string, len(variables))
 	for i, v := range variables {
-		texts[i] = "$" + v.Name + ": " + v.Type
-		if v.Default != "" {
-			texts[i] += " = " + v.Default
-		}
+		texts[i] = v.Definition
 	}
-	return "(" + strings.Join(texts, ",") + ")"
+	return "(" + strings.Join(texts, ", ") + ")"
 }

@@ -98,6 +98,7 @@ func Build(r *schema.Role, req Request) (*Operation, error) {
 	if b.root.failed() {
 		return nil, *b.root.fault
 	}
+	nameJoins(op)
 	b.finish(op, used)
 	return op, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/database"
+	"annals/domain/engine/join"
 )
 
 // Kind is what an operation does.
@@ -124,6 +125,7 @@ type Field struct {
 	Groups   *RelatedAggregate // aggregates of rows that belong to this one
 	Scalar   *Scalar           // a computed field
 	Computed *Rows             // a computed field that returns rows; its Source.Call has the row as an argument
+	Join     *Join             // a field of a remote schema
 }
 
 // Column is a column to answer.
@@ -139,6 +141,15 @@ type Scalar struct {
 	Type    string
 	SQLType string
 	Path    []string
+}
+
+// Join is a field of a remote schema, asked with values of the row. Keys are
+// the columns whose values the call takes, in the order of its keys. Where one
+// of them is null, or one of Present, nothing is asked: the field is null.
+type Join struct {
+	Call    *join.Call
+	Keys    []*database.Column
+	Present []*database.Column
 }
 
 // Pair joins a column of the row around to a column of the related row.

@@ -32,7 +32,8 @@ type RemoteSelection struct {
 type RemoteVariable struct{ Name, Definition string }
 
 // RemoteDocument is an operation with all of the selections, and the names of
-// the variables that go with it.
+// the variables that go with it. It is spelled as v1.3 spells it, spaces
+// included: errors of the remote, which clients see, name places in it.
 func RemoteDocument(kind Kind, selections ...RemoteSelection) (text string, variables []string) {
 	var fields, definitions []string
 	for _, s := range selections {
@@ -43,11 +44,11 @@ func RemoteDocument(kind Kind, selections ...RemoteSelection) (text string, vari
 			}
 		}
 	}
-	text = string(kind)
+	text = string(kind) + " "
 	if len(definitions) > 0 {
 		text += "(" + strings.Join(definitions, ", ") + ")"
 	}
-	return text + " {" + strings.Join(fields, " ") + "}", variables
+	return text + " { " + strings.Join(fields, " ") + " }", variables
 }
 
 // remote builds a root field that a remote server answers.
@@ -96,7 +97,7 @@ func (r remoteReader) field(at place, definition *ast.FieldDefinition, f field) 
 	}
 	if !of.IsCompositeType() {
 		r.b.noSelection(at, f)
-		return text
+		return text + " "
 	}
 	if len(f.selections) == 0 {
 		at.fail("missing selection set for %q", f.name)
@@ -132,7 +133,7 @@ func (r remoteReader) selections(at place, of *ast.Definition, set ast.Selection
 	if len(fields) == 0 {
 		fields = []string{nothing}
 	}
-	return "{" + strings.Join(fields, " ") + "}"
+	return "{ " + strings.Join(fields, " ") + " }"
 }
 
 func (r remoteReader) member(at place, of *ast.Definition, f field) string {

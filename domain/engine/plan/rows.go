@@ -186,6 +186,9 @@ func (b *builder) field(at place, t *schema.Table, f field) Field {
 	if c := t.ComputedField(f.name); c != nil {
 		return b.computed(at, c, f)
 	}
+	if r := t.RemoteRelationship(f.name); r != nil {
+		return Field{Alias: f.alias, Join: b.joined(at, r, f)}
+	}
 	at.fail("field %q not found in type: '%s'", f.name, t.Name)
 	return Field{}
 }

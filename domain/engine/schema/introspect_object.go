@@ -23,6 +23,9 @@ func (t *Table) answers() bool {
 				return true
 			}
 		}
+		for range t.RemoteRelationships() {
+			return true
+		}
 		return false
 	}
 	return reaches(t, own, func(t *Table, yield func(*Table) bool) {
@@ -58,6 +61,9 @@ func (l *lister) row(t *Table) string {
 		}
 		for f := range t.ComputedFields() {
 			fields = appendNew(fields, l.computed(f))
+		}
+		for r := range t.RemoteRelationships() {
+			fields = appendNew(fields, l.joined(r))
 		}
 		return fields
 	})

@@ -26,10 +26,21 @@ func (r *Role) remote(schema string, kind RootKind, name string) *stitch.Field {
 // remoteRoot lists a root field of a remote server, with all types that it
 // leads to.
 func (l *lister) remoteRoot(f *stitch.Field) *ast.FieldDefinition {
+	l.reachable(f)
+	return withoutDirectives(f.Definition)
+}
+
+// reachable defines the remote's types that a field leads to.
+func (l *lister) reachable(f *stitch.Field) {
 	for d := range f.Reachable() {
 		l.define(*d, func(own *ast.Definition) { l.adopt(own, f.Types) })
 	}
-	return withoutDirectives(f.Definition)
+}
+
+// joined is a field of a remote schema that is joined to rows of a table.
+func (l *lister) joined(r *RemoteRelationship) *ast.FieldDefinition {
+	l.reachable(&stitch.Field{Types: r.TypesWithInputs(), Definition: r.Field})
+	return r.Field
 }
 
 // adopt makes a remote's type one of this schema: its lists are put in order,

@@ -115,6 +115,8 @@ func (sel *selection) field(out *Field, r *relation, f plan.Field) {
 		sel.groups(out, r, f.Groups)
 	case f.Computed != nil:
 		sel.computed(out, r, f.Computed)
+	case f.Join != nil:
+		out.Join = sel.join(r, f.Join)
 	default:
 		out.Constant = constantJSON(f.Typename)
 	}

@@ -26,6 +26,7 @@ package translate
 import (
 	"strconv"
 
+	"annals/domain/engine/join"
 	"annals/domain/engine/plan"
 	"annals/domain/sql"
 )
@@ -60,7 +61,7 @@ type Level struct {
 }
 
 // Field is one key of a JSON object, made of a row. One of Column (with its
-// Encoding), Constant, Object, Level and Group tells its value.
+// Encoding), Constant, Object, Level, Group and Join tells its value.
 type Field struct {
 	// Key is the key with its quotes and colon: "name":
 	Key      string
@@ -70,8 +71,23 @@ type Field struct {
 	Object   *Object
 	Level    *Level
 	Group    *Group
+	Join     *Join
 	// On lists the columns that hold this row's key, for Level and Group.
 	On []int
+}
+
+// Join is a field of a remote schema. Keys are the columns that hold the keys
+// of its call; it is null where one of them is, or one of Present.
+type Join struct {
+	Call    *join.Call
+	Keys    []Key
+	Present []int
+}
+
+// Key is a column that holds a join key.
+type Key struct {
+	Column   int
+	Encoding Encoding
 }
 
 // Object is an object made of the columns of the same row.

@@ -1,0 +1,170 @@
+package execution
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+
+	"golang.org/x/sync/errgroup"
+
+	"annals/domain"
+	"annals/domain/engine/join"
+	"annals/domain/engine/translate"
+)
+
+// Joins bounds what one operation asks of remote schemas for its rows. Zero is
+// the default of each.
+type Joins struct {
+	// MaxKeys is how many different keys an operation may have.
+	MaxKeys int
+	// Batch is how many keys one request to a remote may hold.
+	Batch int
+	// Concurrency is how many requests are under way at a time.
+	Concurrency int
+	// Log takes why relationships answered null that may. Nil: [slog.Default].
+	Log *slog.Logger
+}
+
+// The defaults of [Joins].
+const (
+	DefaultMaxJoinKeys     = 100_000
+	DefaultJoinBatch       = 1000
+	DefaultJoinConcurrency = 4
+)
+
+func (j Joins) withDefaults() Joins {
+	if j.MaxKeys == 0 {
+		j.MaxKeys = DefaultMaxJoinKeys
+	}
+	if j.Batch == 0 {
+		j.Batch = DefaultJoinBatch
+	}
+	if j.Concurrency == 0 {
+		j.Concurrency = DefaultJoinConcurrency
+	}
+	if j.Log == nil {
+		j.Log = slog.Default()
+	}
+	return j
+}
+
+// joins is what an answer needs of remote schemas. fault is why it cannot be
+// asked.
+type joins struct {
+	join.Needs
+	fault error
+}
+
+// join leaves a hole for the value of a remote field, and notes the row's key.
+func (w *writer) join(j *translate.Join, row [][]byte) {
+	for _, c := range j.Present {
+		if row[c] == nil {
+			w.null()
+			return
+		}
+	}
+	keys := make([]string, len(j.Keys))
+	for i, k := range j.Keys {
+		if row[k.Column] == nil {
+			w.null()
+			return
+		}
+		var err error
+		if keys[i], err = literal(row[k.Column], k.Encoding); err != nil && w.joins.fault == nil {
+			w.joins.fault = err
+		}
+	}
+	w.joins.Add(len(w.out), j.Call, keys)
+}
+
+// literal writes a column's value, which is not null, as GraphQL does.
+func literal(v []byte, e translate.Encoding) (string, error) {
+	switch {
+	case e == translate.EncodeString, e == translate.EncodeNumber && !isNumber(v):
+		return join.Quote(v), nil
+	case e == translate.EncodeBoolean && v[0] == 't':
+		return "true", nil
+	case e == translate.EncodeBoolean:
+		return "false", nil
+	case e == translate.EncodeJSON:
+		return join.Literal(v)
+	}
+	return string(v), nil
+}
+
+// joined asks the remotes for what the written answer needs of them, side by
+// side, and returns the answer with it. No connection is held meanwhile.
+func (e *Executor) joined(ctx context.Context, op Operation, w *writer) ([]byte, error) {
+	needs, most := &w.joins.Needs, e.config.Joins.MaxKeys
+	switch {
+	case w.joins.fault != nil:
+		return nil, w.joins.fault
+	case needs.Len() == 0:
+		return w.out, nil
+	case needs.Len() > most:
+		return nil, domain.RefuseAt("$", domain.TooLarge,
+			"the remote relationships of the operation have %d different keys; at most %d are joined", needs.Len(), most)
+	}
+	if err := e.askForJoins(ctx, op, needs); err != nil {
+		return nil, err
+	}
+	return needs.Weave(w.out), nil
+}
+
+func (e *Executor) askForJoins(ctx context.Context, op Operation, needs *join.Needs) error {
+	requests := needs.Requests(e.config.Joins.Batch)
+	bodies, failures := make([][]byte, len(requests)), make([]error, len(requests))
+	group, asking := errgroup.WithContext(ctx)
+	group.SetLimit(e.config.Joins.Concurrency)
+	for i, r := range requests {
+		group.Go(func() error {
+			bodies[i], failures[i] = e.askForJoin(asking, op, r)
+			if r.MayFail {
+				return nil
+			}
+			return failures[i]
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("ask remote servers: %w", err)
+	}
+	for i, r := range requests {
+		tolerated, err := take(needs, r, bodies[i], failures[i])
+		if err != nil {
+			return err
+		}
+		if tolerated != nil {
+			e.config.Joins.Log.WarnContext(ctx, "a remote relationship answers null", "remote_schema", r.Remote, "error", tolerated)
+		}
+	}
+	return nil
+}
+
+// askForJoin asks one remote. What it says beside its body, such as cookies, is
+// not the client's.
+func (e *Executor) askForJoin(ctx context.Context, op Operation, r join.Request) ([]byte, error) {
+	answer, err := e.post(ctx, Caller{op.Session, op.Client}, callOf(r).request(op))
+	if err == nil && answer.Truncated {
+		err = domain.RefuseAt("$", domain.RemoteSchemaError, "the answer of the remote server is too large")
+	}
+	return answer.Body, err
+}
+
+func callOf(r join.Request) remoteCall {
+	names := make([]string, len(r.Variables))
+	for i, v := range r.Variables {
+		names[i] = v.Name
+	}
+	return remoteCall{schema: r.Remote, text: r.Query, variables: names}
+}
+
+func take(needs *join.Needs, r join.Request, body []byte, failure error) (tolerated, err error) {
+	if failure != nil {
+		return needs.Fail(r, failure)
+	}
+	return needs.Take(r, bytes.TrimSpace(body))
+}
