@@ -187,9 +187,7 @@ func changesCatalog(cmd metadata.Command) bool {
 // onlyReads reports whether a command fits a transaction of either mode.
 func onlyReads(cmd metadata.Command) bool {
 	switch cmd := cmd.(type) {
-	case metadata.RowCommand:
-		return cmd.OnlyReads()
-	case metadata.DeliveryCommand:
+	case interface{ OnlyReads() bool }:
 		return cmd.OnlyReads()
 	case metadata.ExportMetadata, metadata.GetInconsistentMetadata, metadata.DumpInternalState,
 		metadata.DiffMetadata, metadata.IntrospectRemoteSchema, metadata.GetCronTriggers:

@@ -25,8 +25,7 @@ func explainedJoins(op Operation, f plan.Root) []joinExplained {
 		var needs join.Needs
 		needs.Add(0, j.Call, columns)
 		for _, request := range needs.Requests(1) {
-			r := callOf(request).request(op)
-			list = append(list, joinExplained{j.Name, remoteExplained{r.Schema, r.Query, r.Variables}})
+			list = append(list, joinExplained{j.Name, remoteExplained(callOf(request).request(op))})
 		}
 	}
 	return list

@@ -1,7 +1,6 @@
 package deliver_test
 
 import (
-	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -23,5 +22,5 @@ func BenchmarkDrain(b *testing.B) {
 	h.work(deliver.Config{})
 	h.empty()
 	b.ReportMetric(float64(b.N)/time.Since(started).Seconds(), "deliveries/s")
-	h.eventually(b.N, fmt.Sprintf(`select count(*) from annals.delivery_log where outcome = 'delivered'`))
+	h.eventually(b.N, `select count(*) from annals.delivery_log where outcome = 'delivered'`)
 }
