@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -43,6 +44,9 @@ func openWebhooks(ctx context.Context, helpers []string) (webhooks, error) {
 	for _, helper := range helpers {
 		if helper == actionsWebhook {
 			continue // opened once there is a server for it to work with
+		}
+		if helper == "remote-5000" && slices.Contains(helpers, "node-4000") {
+			continue // the cases of joins name it, and never ask it
 		}
 		if server, joins := joinServers()[helper]; joins {
 			hook, err := server.open(ctx)
