@@ -13,10 +13,13 @@ import (
 
 	"annals/domain/engine/plan"
 	"annals/domain/engine/translate"
+	"annals/domain/graphql"
 	"annals/handlers/api"
 	"annals/handlers/api/auth"
+	"annals/handlers/command"
 	"annals/handlers/execution"
 	"annals/handlers/execution/livequery"
+	"annals/handlers/outbound"
 	"annals/migrations/localpg"
 )
 
@@ -112,9 +115,13 @@ type Serve struct {
 	MaxNodes         int      `name:"max-query-nodes" env:"SERVICE_GRAPHQL_MAX_QUERY_NODES,HASURA_GRAPHQL_MAX_QUERY_NODES" help:"How many fields and values an operation may have, its fragments spread out." default:"10000" group:"GraphQL"`
 	ParallelActions  int      `env:"SERVICE_GRAPHQL_PARALLEL_ACTIONS,HASURA_GRAPHQL_PARALLEL_ACTIONS" help:"How many handlers of actions one query has called at the same time." default:"10" group:"GraphQL"`
 
-	JoinKeys        int `name:"remote-join-max-keys" env:"SERVICE_GRAPHQL_REMOTE_JOIN_MAX_KEYS,HASURA_GRAPHQL_REMOTE_JOIN_MAX_KEYS" help:"How many different keys the remote relationships of one operation may have." default:"100000" group:"GraphQL"`
-	JoinBatch       int `name:"remote-join-batch-size" env:"SERVICE_GRAPHQL_REMOTE_JOIN_BATCH_SIZE,HASURA_GRAPHQL_REMOTE_JOIN_BATCH_SIZE" help:"How many keys one request to a remote schema may hold; more go in further requests." default:"1000" group:"GraphQL"`
-	JoinConcurrency int `name:"remote-join-concurrency" env:"SERVICE_GRAPHQL_REMOTE_JOIN_CONCURRENCY,HASURA_GRAPHQL_REMOTE_JOIN_CONCURRENCY" help:"How many of an operation's requests for remote relationships are under way at a time." default:"4" group:"GraphQL"`
+	JoinKeys         int  `name:"remote-join-max-keys" env:"SERVICE_GRAPHQL_REMOTE_JOIN_MAX_KEYS,HASURA_GRAPHQL_REMOTE_JOIN_MAX_KEYS" help:"How many different keys the remote relationships of one operation may have." default:"100000" group:"GraphQL"`
+	JoinBatch        int  `name:"remote-join-batch-size" env:"SERVICE_GRAPHQL_REMOTE_JOIN_BATCH_SIZE,HASURA_GRAPHQL_REMOTE_JOIN_BATCH_SIZE" help:"How many keys one request to a remote schema may hold; more go in further requests." default:"1000" group:"GraphQL"`
+	JoinConcurrency  int  `name:"remote-join-concurrency" env:"SERVICE_GRAPHQL_REMOTE_JOIN_CONCURRENCY,HASURA_GRAPHQL_REMOTE_JOIN_CONCURRENCY" help:"How many of an operation's requests for remote relationships are under way at a time." default:"4" group:"GraphQL"`
+	RemoteMaxSize    size `name:"remote-schema-max-size" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_MAX_SIZE,HASURA_GRAPHQL_REMOTE_SCHEMA_MAX_SIZE" help:"Longest answer of a remote server that is asked for its schema." default:"10MiB" group:"GraphQL"`
+	RemoteMaxTypes   int  `name:"remote-schema-max-types" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_MAX_TYPES,HASURA_GRAPHQL_REMOTE_SCHEMA_MAX_TYPES" help:"How many types a remote schema may have." default:"20000" group:"GraphQL"`
+	RemoteMaxMembers int  `name:"remote-schema-max-members" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_MAX_MEMBERS,HASURA_GRAPHQL_REMOTE_SCHEMA_MAX_MEMBERS" help:"How many fields, arguments and enum values a remote schema may have." default:"500000" group:"GraphQL"`
+	RemoteMaxDepth   int  `name:"remote-schema-max-depth" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_MAX_DEPTH,HASURA_GRAPHQL_REMOTE_SCHEMA_MAX_DEPTH" help:"How deep lists and non-null types may nest in a type of a remote schema." default:"16" group:"GraphQL"`
 
 	EventsPoolSize      int      `name:"events-http-pool-size" env:"SERVICE_GRAPHQL_EVENTS_HTTP_POOL_SIZE,HASURA_GRAPHQL_EVENTS_HTTP_POOL_SIZE" help:"Webhooks of one trigger that are called at once." default:"100" group:"Deliveries"`
 	EventsMaxInFlight   int      `name:"events-max-in-flight" env:"SERVICE_GRAPHQL_EVENTS_MAX_IN_FLIGHT,HASURA_GRAPHQL_EVENTS_MAX_IN_FLIGHT" help:"Webhooks of all triggers together that are called at once." default:"10000" group:"Deliveries"`
@@ -191,6 +198,10 @@ func (s *Serve) validateNumbers() error {
 		{"--remote-join-max-keys", int64(s.JoinKeys)},
 		{"--remote-join-batch-size", int64(s.JoinBatch)},
 		{"--remote-join-concurrency", int64(s.JoinConcurrency)},
+		{"--remote-schema-max-size", int64(s.RemoteMaxSize)},
+		{"--remote-schema-max-types", int64(s.RemoteMaxTypes)},
+		{"--remote-schema-max-members", int64(s.RemoteMaxMembers)},
+		{"--remote-schema-max-depth", int64(s.RemoteMaxDepth)},
 		{"--events-http-pool-size", int64(s.EventsPoolSize)},
 		{"--events-max-in-flight", int64(s.EventsMaxInFlight)},
 		{"--events-fetch-interval", int64(s.EventsFetchInterval)},
@@ -285,6 +296,14 @@ func (s *Serve) sockets() api.Sockets {
 		MaxOperations: s.SocketOperations,
 		ReadCookie:    bool(s.ReadCookie),
 		Compress:      bool(s.SocketCompression),
+	}
+}
+
+// introspector asks remote servers for their schema.
+func (s *Serve) introspector(client *outbound.Client) command.Introspector {
+	return command.Introspector{
+		Outbound: client, Env: environment(), MaxBytes: int64(s.RemoteMaxSize),
+		Limits: graphql.SchemaLimits{MaxTypes: s.RemoteMaxTypes, MaxMembers: s.RemoteMaxMembers, MaxWrappers: s.RemoteMaxDepth},
 	}
 }
 

@@ -56,6 +56,14 @@ func openWebhooks(ctx context.Context, helpers []string) (webhooks, error) {
 			opened[helper] = hook
 			continue
 		}
+		if helper == remote5000 {
+			servers, err := openRemotes(ctx)
+			if err != nil {
+				return nil, errors.Join(err, opened.close())
+			}
+			opened[helper] = servers
+			continue
+		}
 		port, known := ports[helper]
 		if !known {
 			return nil, errors.Join(fmt.Errorf("this runner has no helper server %s", helper), opened.close())

@@ -277,7 +277,14 @@ func (w *world) runCase(ctx context.Context, c indexedCase, transport string) er
 	if err := w.postScene(ctx, c.caseUp, c.note); err != nil {
 		return err
 	}
+	up, down := remoteScene(c)
+	if err := w.postAll(ctx, up); err != nil {
+		return err
+	}
 	if err := w.steps(ctx, c, transport); err != nil {
+		return err
+	}
+	if err := w.postAll(ctx, down); err != nil {
 		return err
 	}
 	return w.postScene(ctx, c.caseDown, c.note)

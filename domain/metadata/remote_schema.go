@@ -323,6 +323,14 @@ func (c reloadIntrospected) decide(w World) ([]Change, error) {
 	return putIntrospected(w, s, c.raw)
 }
 
+// Fallen is the refusal of a reload after which the schema could not stand. The
+// schema that was there stays in use.
+func (s RemoteSchema) Fallen(reason *domain.Error) error {
+	d := s.described()
+	list := []Inconsistency{{Type: d.Type, Definition: encode(d.Definition), Reason: reason.Message}}
+	return inconsistent(list, "cannot continue due to newly found inconsistent metadata", true)
+}
+
 // IntrospectRemoteSchema is introspect_remote_schema.
 type IntrospectRemoteSchema struct {
 	Name string `json:"name"`

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -180,6 +181,39 @@ func decodeReloadMetadata(n wire.Node) Command {
 	}
 	flag := n.Optional("reload_remote_schemas")
 	return ReloadMetadata{flag.Present() && flag.Kind() == wire.Bool && flag.Bool()}
+}
+
+// Remotes returns the remote schemas whose servers are to be asked again.
+func (c ReloadMetadata) Remotes(w World) []RemoteSchema {
+	if !c.RemoteSchemas {
+		return nil
+	}
+	return slices.Collect(objects[RemoteSchema](w.Catalog.OfKind(KindRemoteSchema)))
+}
+
+// WithIntrospections returns the decision to take the remote schemas as their
+// servers have them now. What does not fit them any more falls.
+func (c ReloadMetadata) WithIntrospections(fetched []RemoteSchema) Decider {
+	return reloadFetched{c, fetched}
+}
+
+type reloadFetched struct {
+	ReloadMetadata
+	fetched []RemoteSchema
+}
+
+func (reloadFetched) names(World) Names { return Names{} }
+
+func (reloadFetched) demand() demand { return anyhow }
+
+func (c reloadFetched) decide(w World) ([]Change, error) {
+	var changes []Change
+	for _, r := range c.fetched {
+		if old, known := lookup[RemoteSchema](w.Catalog, r.Key()); known && old.SameDefinition(r) {
+			changes = append(changes, put(w.Catalog, r)...)
+		}
+	}
+	return changes, nil
 }
 
 // GetInconsistentMetadata is get_inconsistent_metadata.

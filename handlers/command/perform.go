@@ -96,10 +96,15 @@ func (c *call) reload(ctx context.Context, cmd metadata.ReloadMetadata) (json.Ra
 	}
 	c.version.World = c.version.World.WithShape(found)
 	c.reshaped = true
+	decision, err := metadata.Decide(c.version.World, c.nextPosition(), cmd.WithIntrospections(c.fetched.all()))
+	if err != nil {
+		return nil, err
+	}
+	c.version.World = decision.World
 	if err := c.captureAll(ctx, nil); err != nil {
 		return nil, err
 	}
-	return success, c.record(cmd, nil)
+	return success, c.record(cmd, decision.Changes)
 }
 
 // rollback restores the catalog of an earlier moment.

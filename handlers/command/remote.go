@@ -3,7 +3,9 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
+	"annals/domain"
 	"annals/domain/metadata"
 )
 
@@ -33,13 +35,34 @@ func (h *Handler) fetch(ctx context.Context, steps []metadata.Command) (fetched,
 				return nil, needsPart(step, "asks remote GraphQL servers for their schema")
 			}
 			answer, err := h.Remote.Introspect(ctx, r)
-			if err != nil {
-				return nil, err
+			switch {
+			case err == nil:
+				found[r.Name] = r.WithIntrospection(answer)
+			case mayStayAway(step, err):
+			default:
+				return nil, whileReloading(step, r, err)
 			}
-			found[r.Name] = r.WithIntrospection(answer)
 		}
 	}
 	return found, nil
+}
+
+// mayStayAway: when everything is reloaded, a server that gives no answer keeps
+// no other from being asked, and the schema that it had is kept.
+func mayStayAway(step metadata.Command, err error) bool {
+	_, all := step.(metadata.ReloadMetadata)
+	var refusal *domain.Error
+	return all && errors.As(err, &refusal)
+}
+
+// whileReloading gives a failure the form that v1.3 has for a schema that was
+// there and is to be read again.
+func whileReloading(step metadata.Command, r metadata.RemoteSchema, err error) error {
+	var refusal *domain.Error
+	if _, again := step.(metadata.ReloadRemoteSchema); again && errors.As(err, &refusal) {
+		return r.Fallen(refusal)
+	}
+	return err
 }
 
 // refusedAlone refuses a lone command that would be refused anyway, before the
@@ -65,6 +88,8 @@ func remoteSchemasOf(world metadata.World, cmd metadata.Command) []metadata.Remo
 		}
 	case metadata.ReplaceMetadata:
 		return cmd.RemoteSchemas(world)
+	case metadata.ReloadMetadata:
+		return cmd.Remotes(world)
 	}
 	return nil
 }

@@ -8,13 +8,18 @@ import (
 )
 
 // Introspection is the answer to the introspection query, {"data":{"__schema":...}},
-// with the types in the order of their names.
+// with the types in the order of their names, GraphQL's own last.
 func Introspection(schema *ast.Schema) []byte {
 	d := describer{schema}
-	types := []any{}
+	types, builtIn := []any{}, []any{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
-		types = append(types, d.definition(schema.Types[name]))
+		if t := schema.Types[name]; t.BuiltIn {
+			builtIn = append(builtIn, d.definition(t))
+		} else {
+			types = append(types, d.definition(t))
+		}
 	}
+	types = append(types, builtIn...)
 	said := map[string]any{
 		"queryType": map[string]any{"name": schema.Query.Name}, "mutationType": nil, "subscriptionType": nil,
 		"types": types, "directives": []any{},
