@@ -74,6 +74,18 @@ func TestOneDeliveryIsFoundByIndexHoweverManyThereAre(t *testing.T) {
 	}
 }
 
+func TestRemoteSchemasAndTheirRelationshipsAreReadByTheNamesOfV13(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), `insert into annals.catalog values
+		('remote_schema', '["r"]', '{"name":"r","definition":{"url":"http://h/"},"introspection":{}}', 1),
+		('remote_relationship', '["public","t","x"]', '{"name":"x","table":{"schema":"public","name":"t"},"remote_schema":"r"}', 2)`)
+	require.NoError(t, err)
+	require.Equal(t, []string{`1 r {"url":"http://h/"}`}, texts(t, db, `select concat_ws(' ', id, name, definition, comment) from hdb_catalog.remote_schemas`))
+	require.Equal(t, []string{"x public t r"}, texts(t, db,
+		`select concat_ws(' ', remote_relationship_name, table_schema, table_name, definition->>'remote_schema') from hdb_catalog.hdb_remote_relationship`))
+}
+
 func TestTheVersionRowKeepsWhatToolsStoreThere(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

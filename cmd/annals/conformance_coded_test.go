@@ -29,6 +29,7 @@ func codedSteps() map[string]codedCase {
 	maps.Copy(steps, eventCases())
 	maps.Copy(steps, scheduleCases())
 	maps.Copy(steps, remoteCases())
+	maps.Copy(steps, joinCases())
 	maps.Copy(steps, corsCases())
 	maps.Copy(steps, subscriptionCases())
 	maps.Copy(steps, actionCases())

@@ -11,6 +11,14 @@ import (
 	"annals/domain/graphql/graphqltest"
 )
 
+// joinCases have steps that say all: what they post answers 200.
+func joinCases() map[string]codedCase {
+	return map[string]codedCase{
+		"test_remote_relationships.py::TestCreateRemoteRelationship.test_create_valid": stepsOfTheIndex,
+		"test_remote_relationships.py::TestDeleteRemoteRelationship.test_delete":       stepsOfTheIndex,
+	}
+}
+
 // joinServer is a helper server that remote relationships lead to.
 type joinServer struct {
 	port    int

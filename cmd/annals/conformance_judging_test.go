@@ -103,6 +103,9 @@ func TestKeyOrderCountsInSelectedObjectsOnly(t *testing.T) {
 		{"two operations", "/v1/graphql", `query a { author { id name } } query b { article { id } }`, want, swapped, true},
 		{"text that is no GraphQL", "/v1/graphql", `{ author {`, want, swapped, true},
 		{"a field that is selected twice", "/v1/graphql", `{ author { id } author { name details } article { id } }`, want, swapped, false},
+		{"the order of the selection, which the expected body lacks", "/v1/graphql", `{ author { name id details } article { id } }`, want, swapped, true},
+		{"neither order", "/v1/graphql", `{ author { name id details } article { id } }`, want,
+			`{"data":{"author":[{"details":{"a":1,"b":2},"name":"x","id":1}],"article":[]}}`, false},
 		{"errors", "/v1/graphql", plain,
 			`{"errors":[{"message":"x","extensions":{"path":"$","code":"c"}}]}`,
 			`{"errors":[{"extensions":{"code":"c","path":"$"},"message":"x"}]}`, true},
@@ -226,6 +229,19 @@ func TestACaseFailsWhenTheServerAnswersAStranger(t *testing.T) {
 			r := request{url: test.url, status: 200, query: newObject()}
 			assert.Error(t, test.speaker.client(t, modes()[1]).check(t.Context(), r, "normal"))
 		})
+	}
+}
+
+func TestABareListExpectedOfRunSQLIsItsRowsWithoutTheHeading(t *testing.T) {
+	wanted := yamlValue(t, `{url: /v1/query, query: {type: run_sql, args: {sql: select 1}}, response: []}`)
+	r, err := newRequest(wanted)
+	require.NoError(t, err)
+	for body, fine := range map[string]bool{
+		`{"result_type":"TuplesOk","result":[["a"]]}`:       true,
+		`{"result_type":"TuplesOk","result":[["a"],["1"]]}`: false,
+		`{"result_type":"CommandOk","result":null}`:         false,
+	} {
+		assert.Equal(t, fine, r.judge(answer{status: 200, body: jsonValue(t, body)}) == nil, body)
 	}
 }
 
