@@ -28,8 +28,22 @@ type remoteServer struct {
 	mu      sync.Mutex
 	asked   []string
 	headers []http.Header
-	// instead answers in place of the server where it is set.
 	instead http.HandlerFunc
+}
+
+// answerWith has somebody answer in place of the server. A request that its
+// client gave up may still be in the hands of whoever answered before.
+func (s *remoteServer) answerWith(instead http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.instead = instead
+}
+
+func (s *remoteServer) remember(r *http.Request, body []byte) (instead http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked, s.headers = append(s.asked, string(body)), append(s.headers, r.Header)
+	return s.instead
 }
 
 func serveRemote(t *testing.T, s *graphqltest.Server) *remoteServer {
@@ -41,11 +55,8 @@ func serveRemote(t *testing.T, s *graphqltest.Server) *remoteServer {
 
 func (s *remoteServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // what is missing is no operation
-	s.mu.Lock()
-	s.asked, s.headers = append(s.asked, string(body)), append(s.headers, r.Header)
-	s.mu.Unlock()
-	if s.instead != nil {
-		s.instead(w, r)
+	if instead := s.remember(r, body); instead != nil {
+		instead(w, r)
 		return
 	}
 	w.Header().Add("Set-Cookie", "abcd")
@@ -246,14 +257,14 @@ func TestARemoteThatGivesNoAnswerIsToldApart(t *testing.T) {
 		{func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, domain.Unexpected, "ResponseTimeout"},
 		{func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, domain.Unexpected, "NoResponseDataReceived"},
 	} {
-		f.server.instead = c.handler
+		f.server.answerWith(c.handler)
 		_, err := f.ask(`{ person(id: 1) { id } author { id } }`, "")
 		refused := refusal(t, err)
 		require.Equal(t, c.message, refused.Message)
 		require.Equal(t, c.code, refused.Code)
 		require.Equal(t, "$", refused.Path)
 	}
-	f.server.instead = answer(500, `{"data":{"person":{"id":"a lie"}},"extensions":{"took":1},"errors":[]}`)
+	f.server.answerWith(answer(500, `{"data":{"person":{"id":"a lie"}},"extensions":{"took":1},"errors":[]}`))
 	f.answers(`{ person(id: 1) { id } }`, "", `{"data":{"person":{"id":"a lie"}}}`)
 	f.server.Close()
 	_, err := f.ask(`{ person(id: 1) { id } }`, "")
@@ -267,7 +278,7 @@ func TestRemoteServersAreAskedSideBySide(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
 	for _, s := range []*remoteServer{f.server, other} {
-		s.instead = func(w http.ResponseWriter, _ *http.Request) {
+		s.answerWith(func(w http.ResponseWriter, _ *http.Request) {
 			both.Done()
 			both.Wait() // comes to its end only when both are being asked
 			if s == other {
@@ -275,7 +286,7 @@ func TestRemoteServersAreAskedSideBySide(t *testing.T) {
 				return
 			}
 			_, _ = w.Write([]byte(`{"data":{"person":{"id":1}}}`)) // as above
-		}
+		})
 	}
 	f.answers(`{ country person(id: 1) { id } }`, "", `{"data":{"country":"India","person":{"id":1}}}`)
 }
