@@ -59,7 +59,8 @@ func alphaValidation(ctx context.Context, w *world, c indexedCase) error {
 		return fmt.Errorf("wanted 400 and errors, got %d: %s", a.status, a.raw)
 	}
 	return talking("/v1alpha1/graphql", func(ctx context.Context, w *world, s *socket) error {
-		message, err := s.first(ctx, request{headers: w.withSecret(nil)}, wrong)
+		refused := request{headers: w.withSecret(nil), want: makeObject("error", "whatever it is")}
+		message, err := s.first(ctx, refused, wrong)
 		if err != nil {
 			return err
 		}

@@ -83,7 +83,12 @@ func (w World) functionShape(name domain.QualifiedName) (*database.Function, boo
 
 // ChangesRows reports whether the function is a field of mutations, not of
 // queries.
-func (f Function) ChangesRows() bool { return f.Configuration.ExposedAs == exposedAsMutation }
+func (f Function) ChangesRows(shape *database.Function) bool {
+	if f.Configuration.ExposedAs == "" {
+		return shape.Volatility == database.Volatile
+	}
+	return f.Configuration.ExposedAs == exposedAsMutation
+}
 
 // PermissionOf returns what a role may do with a table's rows, for one of the
 // four actions.

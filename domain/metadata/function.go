@@ -32,9 +32,8 @@ type Function struct {
 type FunctionConfiguration struct {
 	// SessionArgument is the argument that gets the session variables.
 	SessionArgument string `json:"session_argument,omitzero"`
-	// ExposedAs is "query", "mutation", or empty, which means query. A
-	// VOLATILE function is a mutation unless it says otherwise, and nothing
-	// else can be one.
+	// ExposedAs is "query", "mutation", or empty: then a VOLATILE function is a
+	// mutation and any other a query. Only a VOLATILE one can be a mutation.
 	ExposedAs string `json:"exposed_as,omitzero"`
 }
 

@@ -30,6 +30,8 @@ const (
 	RootDeleteByPK
 	RootCall
 	RootCallAggregate
+	// RootChangingCall calls a function that changes rows.
+	RootChangingCall
 	RootAction
 	RootStartAction
 	RootActionResult
@@ -234,10 +236,12 @@ func (t Table) rootFields(yield func(string, rootFieldOf) bool) {
 	}
 }
 
+// rootFields are in both roots for a function that does not say where it is to
+// be: the database says whether it changes rows.
 func (f Function) rootFields(yield func(string, rootFieldOf) bool) {
 	name := GraphQLName(f.Name)
-	if f.ChangesRows() {
-		yield(name, rootFieldOf{RootField{RootCall, f.Name}, true})
+	if f.Configuration.ExposedAs != exposedAsQuery &&
+		!yield(name, rootFieldOf{RootField{RootChangingCall, f.Name}, true}) || f.Configuration.ExposedAs == exposedAsMutation {
 		return
 	}
 	_ = yield(name, rootFieldOf{RootField{RootCall, f.Name}, false}) &&
@@ -299,7 +303,11 @@ func (w World) clashingFields(o Object) []string {
 // mayShow reports whether the database allows a root field. Of a table that is
 // not there everything is taken, for it may come back.
 func (w World) mayShow(f RootField) bool {
-	if f.Kind >= RootCall {
+	switch f.Kind {
+	case RootCall, RootCallAggregate, RootChangingCall:
+		function, shape, ok := w.TrackedFunction(f.Object)
+		return !ok || function.ChangesRows(shape) == (f.Kind == RootChangingCall)
+	case RootAction, RootStartAction, RootActionResult, RootRemoteQuery, RootRemoteMutation:
 		return true
 	}
 	t := w.Shape.Table(f.Object)

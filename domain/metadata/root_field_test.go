@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"annals/domain"
+	"annals/domain/database"
 )
 
 func TestOneNameAmongTheRootFieldsIsForOneObject(t *testing.T) {
@@ -13,7 +14,9 @@ func TestOneNameAmongTheRootFieldsIsForOneObject(t *testing.T) {
 	shape := shapeOf(
 		tableOf("user", "id int4 pk"), tableOf("users", "id int4 pk"), tableOf("user_aggregate", "id int4"),
 		tableOf("user_order_by", "id int4"), view, tableOf("view_by_pk", "id int4"), tableOf("odd.name", "id int4"),
+		but(stableFunction("insert_users", "user"), func(f *database.Function) { f.Volatility = database.Volatile }), stableFunction("update_users", "user"),
 	)
+	other := Action{Name: "update_users", Definition: ActionDefinition{Type: MutationAction}}
 	action := Action{Name: "insert_users", Definition: ActionDefinition{Type: MutationAction}}
 	query := Action{Name: "users", Definition: ActionDefinition{Type: QueryAction}}
 	user := Table{Name: named("user")}
@@ -39,6 +42,8 @@ func TestOneNameAmongTheRootFieldsIsForOneObject(t *testing.T) {
 			`found conflicting definitions for "user_order_by" when collecting types from the schema`},
 		{"the type of an argument against a table's name", []Object{Table{Name: named("user_order_by")}}, `{"type":"track_table","args":"user"}`,
 			`found conflicting definitions for "user_order_by" when collecting types from the schema`},
+		{"a volatile function against an action", []Object{user, action}, `{"type":"track_function","args":"insert_users"}`, duplicate + "insert_users"},
+		{"a function of queries against an action of mutations", []Object{user, other}, `{"type":"track_function","args":"update_users"}`, ""},
 		{"a field that the database does not allow", []Object{Table{Name: named("view")}}, `{"type":"track_table","args":"view_by_pk"}`, ""},
 		{"a name that is taken by nobody", []Object{user}, `{"type":"track_table","args":"users"}`, ""},
 	} {

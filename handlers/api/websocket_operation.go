@@ -123,7 +123,11 @@ func (s *socket) begin(ctx context.Context, o *ongoing, payload json.RawMessage)
 func (s *socket) answer(ctx context.Context, r *http.Request, o *ongoing, begun execution.Begun) {
 	body, err := begun.Run(ctx)
 	first := say(s.speaks.data, o.id, body)
-	if err != nil {
+	switch {
+	case execution.IsUnbegun(err):
+		s.finish(o, s.speaks.refused(o.id, s.problemOf(r.WithContext(ctx), err), s.present)...)
+		return
+	case err != nil:
 		first = s.speaks.failed(o.id, s.problemOf(r.WithContext(ctx), err), s.present)
 	}
 	s.finish(o, first, say(wordComplete, o.id, nil))

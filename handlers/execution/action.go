@@ -150,12 +150,26 @@ func (e *Executor) callActions(ctx context.Context, op Operation, known outside)
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return err
+		return &unbegun{err}
 	}
 	for _, h := range headers {
 		op.Client.PassOn(h)
 	}
 	return nil
+}
+
+// unbegun is an error of an action's handler: the rest of the operation was not begun.
+type unbegun struct{ err error }
+
+func (u *unbegun) Error() string { return u.err.Error() }
+func (u *unbegun) Unwrap() error { return u.err }
+
+// IsUnbegun reports whether an operation failed before anything of it was asked of
+// the database. v1.3 calls actions while it prepares an operation, and its clients
+// are told of their errors as of any that keeps an operation from being run.
+func IsUnbegun(err error) bool {
+	var u *unbegun
+	return errors.As(err, &u)
 }
 
 func (e *Executor) parallelActions(kind plan.Kind) int {

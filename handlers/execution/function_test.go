@@ -65,6 +65,21 @@ func TestComputedFields(t *testing.T) {
 		f.query(root("p", rows)), "a table without a key, with a type that has no equality")
 }
 
+func TestRowsOfAFunctionOfARowComeInTheFunctionsOrder(t *testing.T) {
+	t.Parallel()
+	f := given(t, `create table owner (id int primary key); create table thing (id int primary key, owner int);
+		insert into owner select generate_series(1, 2000); insert into thing select i, i / 2 from generate_series(2, 7) i;
+		analyze owner; analyze thing; -- so that the things are what is hashed
+		create function things(o owner) returns setof thing stable language sql as $$ select * from thing where owner = o.id $$`, "owner", "thing")
+	things := f.rows("thing", f.of("thing", "id")...)
+	things.Source.Call = pointer(named("things", plan.Argument{Row: true}))
+	owners := f.rows("owner", append(f.of("owner", "id"), plan.Field{Alias: "things", Computed: things})...)
+	owners.Order, owners.Limit = by("id"), pointer(literal(3))
+	require.Equal(t, `{"o":[{"id":1,"things":[{"id":2},{"id":3}]},{"id":2,"things":[{"id":4},{"id":5}]},{"id":3,"things":[{"id":6},{"id":7}]}]}`, f.query(root("o", owners)))
+	owners.Limit = nil
+	require.Contains(t, f.query(root("o", owners)), `[{"id":1,"things":[{"id":2},{"id":3}]},{"id":2,"things":[{"id":4},{"id":5}]},{"id":3,"things":[{"id":6},{"id":7}]},{"id":4,"things":[]}`)
+}
+
 func TestAPartOfAJSONValue(t *testing.T) {
 	t.Parallel()
 	f := given(t, `create table doc (id int primary key, j jsonb, k json); insert into doc values (1, '{"a": [{"b": "x"}, null], "": 2}', '[[3]]'), (2, null, null)`, "doc")

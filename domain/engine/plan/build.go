@@ -243,7 +243,7 @@ func (b *builder) rootStep(at place, root schema.Root, f field) Step {
 		return b.rowByKey(at, t, f)
 	case schema.SelectAggregate:
 		return b.aggregate(at, Source{Table: t.Shape}, t, f)
-	case schema.Call:
+	case schema.Call, schema.ChangingCall:
 		return b.calledRows(at, root, f)
 	case schema.CallAggregate:
 		return b.calledAggregate(at, root, f)

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"annals/domain"
 	"annals/domain/database"
 	"annals/domain/metadata"
 )
@@ -84,11 +83,11 @@ func (f *Function) NeedsInput() bool {
 	return false
 }
 
-// trackedFunction returns a tracked function.
-func (r *Role) trackedFunction(name domain.QualifiedName) *Function {
-	r.sources.function(r.world, name)
-	tracked, shape, ok := r.world.TrackedFunction(name)
-	if !ok {
+// trackedFunction returns a tracked function, if it is in the root that the field is of.
+func (r *Role) trackedFunction(f metadata.RootField) *Function {
+	r.sources.function(r.world, f.Object)
+	tracked, shape, ok := r.world.TrackedFunction(f.Object)
+	if !ok || tracked.ChangesRows(shape) != (f.Kind == ChangingCall) {
 		return nil
 	}
 	s := special{row: -1}

@@ -42,7 +42,7 @@ func (l *lister) root(r Root) *ast.FieldDefinition {
 		return l.remoteRoot(r.Remote)
 	case Select, SelectByPK, SelectAggregate:
 		return l.selectRoot(r)
-	case Call, CallAggregate:
+	case Call, CallAggregate, ChangingCall:
 		return l.callRoot(r)
 	case Insert, InsertOne:
 		return l.insertRoot(r)

@@ -31,6 +31,7 @@ const (
 	DeleteByPK      = metadata.RootDeleteByPK
 	Call            = metadata.RootCall
 	CallAggregate   = metadata.RootCallAggregate
+	ChangingCall    = metadata.RootChangingCall
 	RemoteQuery     = metadata.RootRemoteQuery
 	RemoteMutation  = metadata.RootRemoteMutation
 )
@@ -110,8 +111,8 @@ func (r *Role) root(name string, f metadata.RootField) (Root, bool) {
 	case RemoteQuery, RemoteMutation:
 		root.Remote = r.remote(f.Object.Name, f.Kind, name)
 		return root, root.Remote != nil
-	case Call, CallAggregate:
-		if root.Function = r.trackedFunction(f.Object); root.Function == nil {
+	case Call, CallAggregate, ChangingCall:
+		if root.Function = r.trackedFunction(f); root.Function == nil {
 			return Root{}, false
 		}
 		table = *root.Function.Shape.ReturnsTable
@@ -124,7 +125,7 @@ func (r *Role) root(name string, f metadata.RootField) (Root, bool) {
 func (f Root) visible() bool {
 	t := f.Table
 	switch f.Kind {
-	case Select, Call:
+	case Select, Call, ChangingCall:
 		return t.Select != nil
 	case SelectByPK:
 		return t.PrimaryKey() != nil

@@ -134,6 +134,9 @@ func (s *scope) build(cells []cell, p purpose) (sql.Select, []sql.Node) {
 	}
 	sel := sql.Select{From: s.source(), Where: s.conditions()}
 	if s.keys != nil {
+		if s.rows.Source.Call != nil && p == forRows && len(s.rows.Order) == 0 {
+			sel.From = s.fenced()
+		}
 		sel.From = sql.Seq(s.keys.node, s.sourceJoin(), sel.From)
 	}
 	sel.From = sql.Seq(sel.From, s.joined(joins, func(c cell) sql.Node { return c.expr }))
@@ -198,6 +201,18 @@ func (s *scope) source() sql.Node {
 		return sql.As(sql.Qualified(src.Table.Name.Schema, src.Table.Name.Name), s.base.alias)
 	}
 	return sql.As(s.t.call(*src.Call, s.keys.rowNode()), s.base.alias)
+}
+
+// fenced is a function of a row whose rows come as it gives them: PostgreSQL may put a
+// function's text in its place, and its rows into a hash table, which would mix them.
+func (s *scope) fenced() sql.Node {
+	alias := s.t.alias("f")
+	rows := sql.Select{
+		Columns: []sql.Node{sql.Seq(alias, sql.Raw(".*"))},
+		From:    sql.As(s.t.call(*s.rows.Source.Call, s.keys.rowNode()), alias),
+		Offset:  sql.Raw("0"),
+	}
+	return sql.As(sql.Paren(rows), s.base.alias)
 }
 
 // rowNode is the row that a function of it is given; nil where there is none.
