@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,16 +26,20 @@ const (
 type mode struct {
 	name   string
 	secret string // "" in the mode without one
+	flags  bool   // settings are given as flags, not as variables
+	gate   gateKind
 }
 
+// modes are the ones of most cases; see [modesOf].
 func modes() []mode {
-	return []mode{{name: "no secret"}, {name: "admin secret", secret: rightSecret}}
+	return []mode{{name: "no secret"}, {name: "admin secret", secret: rightSecret, flags: true}}
 }
 
 // A client sends requests to one server in one mode.
 type client struct {
 	base string
 	mode mode
+	gate gate // nil: nobody is told apart but by the secret
 	http *http.Client
 }
 
@@ -112,21 +117,40 @@ func (c *client) runSQL(ctx context.Context, sql string) (answer, error) {
 
 // check sends one request as its authorisation wants it and judges the answer.
 func (c *client) check(ctx context.Context, r request, auth string) error {
-	headers := r.headers
-	switch {
-	case auth == "normal" && c.mode.secret != "":
+	if auth == "normal" && c.mode.secret != "" && c.gate == nil {
 		if err := c.tryWithoutRight(ctx, r); err != nil {
 			return err
 		}
-		headers = c.withSecret(headers)
-	case auth == "admin-secret":
-		headers = c.withSecret(headers)
+	}
+	headers, err := c.asCaller(r.headers, auth)
+	if err != nil {
+		return err
 	}
 	a, err := c.post(ctx, r.url, r.query, headers)
 	if err != nil {
 		return fmt.Errorf("POST %s: %w", r.url, err)
 	}
 	return r.judge(a)
+}
+
+// asCaller returns the headers that a case is sent with.
+func (c *client) asCaller(headers map[string]string, auth string) (map[string]string, error) {
+	switch {
+	case auth == "none":
+		return headers, nil
+	case auth == "normal" && c.gate != nil && hasHeader(headers, "X-Hasura-Role"):
+		return c.gate.headers(headers)
+	}
+	return c.withSecret(headers), nil
+}
+
+func hasHeader(headers map[string]string, wanted string) bool {
+	for name := range headers {
+		if strings.EqualFold(name, wanted) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r request) judge(a answer) error {

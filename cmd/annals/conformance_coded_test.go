@@ -34,6 +34,9 @@ func codedSteps() map[string]codedCase {
 	maps.Copy(steps, subscriptionCases())
 	maps.Copy(steps, actionCases())
 	maps.Copy(steps, engineCases())
+	maps.Copy(steps, jwtCases())
+	maps.Copy(steps, webhookAuthCases())
+	maps.Copy(steps, loggingCases())
 	return steps
 }
 

@@ -33,6 +33,7 @@ type classRun struct {
 // A verdict is what became of one case over one transport in the modes so far.
 type verdict struct {
 	feature string
+	wanted  int // in how many modes it is run
 	passed  int
 	outcome outcome
 }
@@ -72,19 +73,35 @@ func (r *classRun) run() {
 		r.suite.ports.Lock()
 		defer r.suite.ports.Unlock()
 	}
-	for _, m := range modes() {
+	for _, m := range r.modes() {
 		r.t.Run(m.name, func(t *testing.T) { (&modeRun{classRun: r, mode: m}).run(t) })
 	}
 	for line, v := range r.verdicts {
 		r.suite.tally.count(v.feature, v.outcome)
-		if v.passed == len(modes()) {
+		if v.passed == v.wanted {
 			assert.NoError(r.t, r.suite.known.settle(line, nil))
 		}
 	}
 }
 
+// modes are those that any of the cases is run in.
+func (r *classRun) modes() []mode {
+	var all []mode
+	for _, c := range r.cases {
+		for _, m := range modesOf(c) {
+			if !slices.Contains(all, m) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
 func (m *modeRun) run(t *testing.T) {
 	for _, c := range m.cases {
+		if !slices.Contains(modesOf(c), m.mode) {
+			continue
+		}
 		for _, transport := range c.transports {
 			if m.decided(caseLine(c, transport)) {
 				continue
@@ -107,7 +124,7 @@ func (r *classRun) decided(line string) bool {
 func (m *modeRun) runCase(t *testing.T, c indexedCase, transport string) {
 	failure := m.attempt(t.Context(), c, transport)
 	line := caseLine(c, transport)
-	m.note(line, c.feature, failure)
+	m.note(line, c, failure)
 	if errors.Is(failure, errNoPostGIS) {
 		t.Skip(failure)
 	}
@@ -126,10 +143,10 @@ func (m *modeRun) runCase(t *testing.T, c indexedCase, transport string) {
 }
 
 // note adds one mode's outcome to the case's verdict: one failure is a failure.
-func (r *classRun) note(line, feature string, failure error) {
+func (r *classRun) note(line string, c indexedCase, failure error) {
 	v := r.verdicts[line]
 	if v == nil {
-		v = &verdict{feature: feature, outcome: passed}
+		v = &verdict{feature: c.feature, wanted: len(modesOf(c)), outcome: passed}
 		r.verdicts[line] = v
 	}
 	switch {
@@ -161,8 +178,14 @@ func (m *modeRun) attempt(ctx context.Context, c indexedCase, transport string) 
 func (m *modeRun) open(ctx context.Context, c indexedCase) (*world, error) {
 	w := &world{cases: m.suite.cases, database: pgtest.Empty(m.t), websocket: map[string]*socket{}}
 	how := launch{program: m.suite.program, database: w.database, environment: environment()}
-	how.with(m.mode, settings(c.note))
-	var err error
+	gate, err := openGate(m.mode.gate, c)
+	if err != nil {
+		return nil, err
+	}
+	if gate != nil {
+		m.t.Cleanup(gate.close)
+	}
+	how.with(m.mode, slices.Concat(settings(c.note), settingsOf(gate)))
 	if w.webhooks, err = openWebhooks(ctx, m.helpers); err != nil {
 		return nil, err
 	}
@@ -170,6 +193,7 @@ func (m *modeRun) open(ctx context.Context, c indexedCase) (*world, error) {
 		return nil, errors.Join(err, w.webhooks.close())
 	}
 	w.client = newClient(w.server.url, m.mode)
+	w.client.gate = gate
 	if slices.Contains(m.helpers, actionsWebhook) {
 		if w.webhooks[actionsWebhook], err = openActionHook(ctx, w.client); err != nil {
 			delete(w.webhooks, actionsWebhook)
@@ -238,6 +262,9 @@ type setting struct{ name, value string }
 var settingNote = regexp.MustCompile(`only with ([a-z-]+)(?:=(\S+))?`)
 
 func settings(note string) []setting {
+	if strings.Contains(note, "standard output") {
+		return []setting{{"enabled-log-types", "startup,http-log,webhook-log,websocket-log,query-log"}}
+	}
 	found := settingNote.FindStringSubmatch(note)
 	if found == nil {
 		return nil
@@ -249,20 +276,20 @@ func settings(note string) []setting {
 	case "cors-domain":
 		s.value = "http://*.localhost, http://localhost:3000, https://*.foo.bar.com"
 	case "auth-hook":
-		s.value = "http://127.0.0.1:5592/auth"
+		return nil // the gate of its mode says which
 	}
 	return []setting{s}
 }
 
-// with spells the settings as variables in the mode without a secret and as
-// flags in the other, so that both spellings are tried.
+// with spells the settings as variables in one mode and as flags in another,
+// so that both spellings are tried.
 func (l *launch) with(m mode, settings []setting) {
 	if m.secret != "" {
-		l.flags = append(l.flags, "--admin-secret", m.secret)
+		settings = append([]setting{{"admin-secret", m.secret}}, settings...)
 	}
 	for _, s := range settings {
 		switch {
-		case m.secret == "":
+		case !m.flags:
 			variable := strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 			l.environment = append(l.environment, "SERVICE_GRAPHQL_"+variable+"="+s.value)
 		case s.value == "true":
@@ -347,8 +374,8 @@ func (w *world) checkOver(ctx context.Context, transport string, r request, auth
 	if err != nil {
 		return err
 	}
-	if auth != "none" {
-		r.headers = w.withSecret(r.headers)
+	if r.headers, err = w.asCaller(r.headers, auth); err != nil {
+		return err
 	}
 	if transport == "subscription" {
 		return s.subscribe(ctx, r)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -23,12 +24,14 @@ const (
 	stopLimit  = 30 * time.Second // from SIGTERM to the end, before SIGKILL; the server gives requests 20
 	startTries = 3                // another program may take the port found free
 	outputKept = 2 << 10          // bytes of a server's output shown with a failure
+	linesKept  = 4 << 20          // bytes of a server's standard output that a case can read
 )
 
 // A server is one running process of the built program.
 type server struct {
 	url    string
-	output *lastBytes
+	output *lastBytes // of both its outputs
+	lines  *lastBytes // of its standard output
 	cmd    *exec.Cmd
 	ended  chan struct{} // closed once the process was reaped
 }
@@ -89,11 +92,12 @@ func (l launch) run(port int) (*server, error) {
 	arguments := append([]string{"serve", "--database-url", l.database, "--server-port", fmt.Sprint(port)}, l.flags...)
 	s := &server{
 		url:    fmt.Sprintf("http://127.0.0.1:%d", port),
-		output: &lastBytes{},
+		output: &lastBytes{limit: outputKept},
+		lines:  &lastBytes{limit: linesKept},
 		cmd:    exec.Command(l.program, arguments...),
 		ended:  make(chan struct{}),
 	}
-	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
+	s.cmd.Stdout, s.cmd.Stderr = io.MultiWriter(s.output, s.lines), s.output
 	s.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=" + os.Getenv("HOME"),
@@ -170,15 +174,16 @@ func (s *server) kill() {
 
 // lastBytes keeps the end of what was written to it.
 type lastBytes struct {
-	mu   sync.Mutex
-	kept []byte
+	limit int
+	mu    sync.Mutex
+	kept  []byte
 }
 
 func (b *lastBytes) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.kept = append(b.kept, p...)
-	if surplus := len(b.kept) - outputKept; surplus > 0 {
+	if surplus := len(b.kept) - b.limit; surplus > 0 {
 		b.kept = bytes.Clone(b.kept[surplus:])
 	}
 	return len(p), nil

@@ -22,9 +22,11 @@ const (
 // a folder that is no part of this repository; without it there is nothing to
 // judge. Each class gets a fresh database and a fresh server, once without an
 // admin secret and settings given as variables, once with both given as flags.
+// What is about other ways of telling callers apart has modes of its own.
 //
 //	ANNALS_CONFORMANCE=folder     where the cases are
 //	ANNALS_CONFORMANCE_ALL=1      run the features that are known to fail too
+//	ANNALS_CONFORMANCE_GATES=1    run all cases behind JWT and behind a webhook too
 //
 // One case: go test ./cmd/annals -run 'TestConformance/TestRunSQL/no_secret/test_sql_rename_table\['
 func TestConformance(t *testing.T) {

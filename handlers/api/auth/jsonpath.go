@@ -8,9 +8,10 @@ import (
 
 // jsonPath leads to a value inside a JSON value:
 //
-//	path = [ "$" ] { "." name | "[" number "]" | "['" text "']" | '["' text '"]' }
+//	path = [ "$" ] { "." name | [ "." ] ( "[" number "]" | "['" text "']" | '["' text '"]' ) }
 //
-// The first name may go without its dot where there is no $.
+// The first name may go without its dot where there is no $; a dot before a
+// bracket means nothing, and is how v1.3 has it in its examples.
 type jsonPath []step
 
 // step is a member of an object, or an element of a list.
@@ -22,8 +23,8 @@ type step struct {
 
 var (
 	memberStep  = regexp.MustCompile(`^\.?([\pL_][\pL\pN_-]*)`)
-	elementStep = regexp.MustCompile(`^\[([0-9]{1,9})\]`)
-	quotedStep  = regexp.MustCompile(`^\[(?:'([^']*)'|"([^"]*)")\]`)
+	elementStep = regexp.MustCompile(`^\.?\[([0-9]{1,9})\]`)
+	quotedStep  = regexp.MustCompile(`^\.?\[(?:'([^']*)'|"([^"]*)")\]`)
 )
 
 func parseJSONPath(text string) (jsonPath, error) {

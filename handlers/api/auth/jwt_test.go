@@ -434,6 +434,7 @@ func TestClaimsAreFoundWhereTheSettingsSay(t *testing.T) {
 		"at a path":                    {object{"claims_namespace_path": "$.a.b"}, object{"a": object{"b": editor()}}},
 		"at a path without a root":     {object{"claims_namespace_path": "a.b"}, object{"a": object{"b": editor()}}},
 		"at a path in quotes":          {object{"claims_namespace_path": "$['https://x.y'].b"}, object{"https://x.y": object{"b": editor()}}},
+		"at a path with a spare dot":   {object{"claims_namespace_path": "$.['https://x.y'].b.[0]"}, object{"https://x.y": object{"b": []any{editor()}}}},
 		"at a path in double quotes":   {object{"claims_namespace_path": `$["a b"]`}, object{"a b": editor()}},
 		"at a path through a list":     {object{"claims_namespace_path": "$.a[1]"}, object{"a": []any{1, editor()}}},
 		"at the root":                  {object{"claims_namespace_path": "$"}, flat},
