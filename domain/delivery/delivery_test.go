@@ -152,7 +152,7 @@ func TestATryIsASpanOfTheChangesTrace(t *testing.T) {
 }
 
 func TestAnAttemptIsRememberedAsV13DoesWithoutTheEnvironmentsValues(t *testing.T) {
-	p := Plan{Headers: []Header{{"X-A", "secret", "VAR"}, {"X-B", "b", ""}}}
+	p := Plan{Headers: []Header{{"X-A", "secret", "VAR"}, {"X-B", "b", ""}, {"user-agent", "not sent", ""}}}
 	r := Request{Body: []byte(`{"a":1}`)}
 	require.Equal(t, `{"payload":{"a":1},"headers":[{"name":"Content-Type","value":"application/json"},{"name":"User-Agent","value":"annals"},`+
 		`{"name":"X-A","value_from_env":"VAR"},{"name":"X-B","value":"b"}],"version":"2"}`, string(RequestLog(Event, r, p, "annals", false)))

@@ -27,6 +27,9 @@ func RequestLog(k Kind, r Request, p Plan, userAgent string, showEnv bool) json.
 	o.b = appendHeader(o.b, "Content-Type", "value", contentType)
 	o.b = appendHeader(append(o.b, ','), "User-Agent", "value", userAgent)
 	for _, h := range p.Headers {
+		if isOurs(h.Name) {
+			continue
+		}
 		o.b = append(o.b, ',')
 		if h.FromEnv != "" && !showEnv {
 			o.b = appendHeader(o.b, h.Name, "value_from_env", h.FromEnv)

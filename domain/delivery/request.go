@@ -25,10 +25,14 @@ type Field struct{ Name, Value string }
 
 const contentType = "application/json"
 
-// ours are the headers that no configured one takes the place of.
-var ours = map[string]bool{
-	"content-type": true, "user-agent": true, "webhook-id": true, "webhook-timestamp": true, "webhook-signature": true,
-	"x-b3-traceid": true, "x-b3-spanid": true, "x-b3-parentspanid": true,
+// isOurs reports whether a header is one that no configured one takes the
+// place of.
+func isOurs(name string) bool {
+	switch strings.ToLower(name) {
+	case "content-type", "user-agent", "webhook-id", "webhook-timestamp", "webhook-signature", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid":
+		return true
+	}
+	return false
 }
 
 // Compose makes the request of a try: the tries made before it count, and now
@@ -41,7 +45,7 @@ func Compose(d Delivery, p Plan, tries int, now time.Time) Request {
 	body := Body(d, p, tries)
 	header := []Field{{"Content-Type", contentType}}
 	for _, h := range p.Headers {
-		if !ours[strings.ToLower(h.Name)] {
+		if !isOurs(h.Name) {
 			header = append(header, Field{h.Name, h.Value})
 		}
 	}

@@ -12,6 +12,7 @@ var scheduledEventOperations = []operation{
 	{"delete_scheduled_event", 1, decodeDeleteScheduledEvent},
 	{"get_scheduled_events", 1, decodeGetScheduledEvents},
 	{"get_scheduled_event_invocations", 1, decodeGetScheduledEventInvocations},
+	{"get_event_invocations", 1, decodeGetScheduledEventInvocations}, // its name in 2.0
 	{"get_cron_triggers", 1, nothing[GetCronTriggers]},
 }
 

@@ -11,10 +11,11 @@
 //	a/n      every n-th value, from a to the last
 //
 // Months and weekdays may be called by the first three letters of their
-// English names, in any case. Nothing else is an expression: no seconds, no
-// @daily, no time zone, no L, W, # or ?. A step that leaves the range at once
-// (*/70 minutes) and a date that no year has (31 February) are refused, so
-// every [Schedule] fires again, for ever.
+// English names, in any case. @yearly, @monthly, @weekly, @daily and @hourly
+// stand for the first minute of each. Nothing else is an expression: no seconds,
+// no time zone, no L, W, # or ?. A step that leaves the range at once (*/70
+// minutes) is refused. A date that no year has (31 February) is not, as in v1.3:
+// such a [Schedule] never fires. Every other fires again, for ever.
 //
 // The two day fields follow classic cron. When both name days, either may
 // match: "0 0 13 * 5" fires on every 13th and on every Friday. A day field
@@ -58,7 +59,7 @@ type Schedule struct {
 // Parse reads an expression. The error says what is wrong with it, for the
 // person who wrote it.
 func Parse(expr string) (Schedule, error) {
-	fields, err := readFields(expr)
+	fields, err := readFields(spelledOut(expr))
 	if err != nil {
 		return Schedule{}, err
 	}
@@ -66,16 +67,25 @@ func Parse(expr string) (Schedule, error) {
 	if err != nil {
 		return Schedule{}, err
 	}
-	s := Schedule{text: expr, spec: spec, everyHour: fields[hour].star}
-	if s.Next(reference).IsZero() {
-		return Schedule{}, errors.New("the schedule never fires: no year has such a date")
-	}
-	return s, nil
+	return Schedule{text: expr, spec: spec, everyHour: fields[hour].star}, nil
 }
 
-// reference is where the search for a first moment starts, whatever the
-// clock says: whether an expression is valid must not depend on the day.
-var reference = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+// spelledOut is the five fields that an expression stands for.
+func spelledOut(expr string) string {
+	switch expr {
+	case "@yearly":
+		return "0 0 1 1 *"
+	case "@monthly":
+		return "0 0 1 * *"
+	case "@weekly":
+		return "0 0 * * 0"
+	case "@daily":
+		return "0 0 * * *"
+	case "@hourly":
+		return "0 * * * *"
+	}
+	return expr
+}
 
 // String returns the expression as it was given.
 func (s Schedule) String() string { return s.text }
@@ -88,8 +98,9 @@ const (
 	searches      = 8
 )
 
-// Next returns the first moment strictly after another, in UTC. In a zone that
-// is whole minutes away from UTC it is a whole minute.
+// Next returns the first moment strictly after another, in UTC; the zero time
+// where there is none. In a zone that is whole minutes away from UTC it is a
+// whole minute.
 func (s Schedule) Next(after time.Time) time.Time {
 	if s.zone == nil || s.zone == time.UTC {
 		return s.nextReading(after.UTC())
@@ -108,11 +119,15 @@ func (s Schedule) nextReading(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// Upcoming returns the next n moments strictly after another, in order.
+// Upcoming returns the next n moments strictly after another, in order; none
+// where there are none.
 func (s Schedule) Upcoming(after time.Time, n int) []time.Time {
 	moments := make([]time.Time, 0, max(n, 0))
 	for range n {
 		after = s.Next(after)
+		if after.IsZero() {
+			break
+		}
 		moments = append(moments, after)
 	}
 	return moments

@@ -105,20 +105,45 @@ func TestTimesAreUTCWhereverTheyComeFrom(t *testing.T) {
 func TestTextThatIsNoCronExpressionIsRefused(t *testing.T) {
 	cases := []string{
 		"", " ", "* * * *", "* * * * * *", "0 0 12 * * ?",
-		"@daily", "@every 1h", "@every -1s", "TZ=", "CRON_TZ=Europe/Berlin", "TZ= * * * * *", "CRON_TZ=Zone * * * * *",
+		"@Daily", "@daily ", "@annually", "@midnight", "@reboot", "@every 1h", "@every -1s", "TZ=", "CRON_TZ=Europe/Berlin", "TZ= * * * * *", "CRON_TZ=Zone * * * * *",
 		"60 * * * *", "* 24 * * *", "* * 0 * *", "* * 32 * *", "* * * 0 *", "* * * 13 *", "* * * * 8",
 		"+1 * * * *", "-1 * * * *", "1.5 * * * *", "1e1 * * * *", "0x1 * * * *", "٣ * * * *",
 		"1,,2 * * * *", ",1 * * * *", "1, * * * *", "1- * * * *", "-5 * * * *", "1-2-3 * * * *", "5-1 * * * *",
 		"* * * * FRI-MON", "*/0 * * * *", "*/70 * * * *", "*/61 * * * *", "0-10/12 * * * *", "*/ * * * *", "/5 * * * *",
 		"*/5/5 * * * *", "** * * * *", "*-5 * * * *", "? * * * *", "* * L * *", "* * 15W * *", "* * * * 5#2", "H * * * *",
 		"* * * MONDAY *", "* * * * JAN", "* * * FRI *", "99999999999999999999 * * * *", "1-99999999999999999999 * * * *",
-		"0 0 31 2 *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 */30 2 *,1\n", "* * * * *\n", "\u00a0* * * * *",
+		"0 0 */30 2 *,1\n", "* * * * *\n", "\u00a0* * * * *",
 		strings.Repeat("1,", 600) + "1 * * * *",
 	}
 	for _, expr := range cases {
 		_, err := Parse(expr)
 		require.Error(t, err, "%q", expr)
 		require.NotEmpty(t, err.Error())
+	}
+}
+
+func TestTheNamesThatV13KnowsStandForFiveFields(t *testing.T) {
+	for name, fields := range map[string]string{
+		"@yearly": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@hourly": "0 * * * *",
+	} {
+		named, err := Parse(name)
+		require.NoError(t, err)
+		spelled, err := Parse(fields)
+		require.NoError(t, err)
+		after := at(t, "2026-11-21 10:00:00")
+		require.Equal(t, spelled.Upcoming(after, 20), named.Upcoming(after, 20), name)
+		require.Equal(t, name, named.String())
+	}
+}
+
+func TestADateThatNoYearHasNeverFires(t *testing.T) {
+	for _, expr := range []string{"0 0 31 2 *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "*/5 * 30 2 *"} {
+		s, err := Parse(expr)
+		require.NoError(t, err, expr)
+		for _, s := range []Schedule{s, inZone(t, expr, "Europe/Berlin")} {
+			require.True(t, s.Next(at(t, "2026-11-21 10:00:00")).IsZero(), expr)
+			require.Empty(t, s.Upcoming(at(t, "2026-11-21 10:00:00"), 100), expr)
+		}
 	}
 }
 
@@ -221,8 +246,11 @@ func FuzzParseNeverPanics(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, expr string) {
 		s, err := Parse(expr)
-		if err == nil && s.Next(time.Unix(0, 0)).IsZero() {
-			t.Fatalf("%q was taken but never fires", expr)
+		if err != nil {
+			return
+		}
+		if next := s.Next(time.Unix(0, 0)); !next.IsZero() && !next.After(time.Unix(0, 0)) {
+			t.Fatalf("%q fires at %s, which is not later", expr, next)
 		}
 	})
 }

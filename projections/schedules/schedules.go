@@ -81,13 +81,17 @@ type Trigger struct {
 	Position int64
 }
 
-// plan plans the next fires after a moment.
+// plan plans the next fires after a moment, and returns the last of them; the
+// moment itself where the schedule never fires.
 func plan(ctx context.Context, q deliveries.Querier, t Trigger, after time.Time, fires int) (last time.Time, err error) {
 	s, err := t.Plan()
 	if err != nil {
 		return after, fmt.Errorf("read the schedule of cron trigger %s: %w", t.Name, err)
 	}
 	moments := s.Upcoming(after, fires)
+	if len(moments) == 0 {
+		return after, nil
+	}
 	_, err = deliveries.Plan(ctx, q, deliveries.Fires{Trigger: t.Name, Position: t.Position, Payload: t.Payload, At: moments})
 	return moments[len(moments)-1], err
 }
