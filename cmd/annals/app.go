@@ -23,6 +23,7 @@ import (
 	"annals/handlers/api"
 	"annals/handlers/api/auth"
 	"annals/handlers/command"
+	"annals/handlers/dump"
 	"annals/handlers/execution"
 	"annals/handlers/execution/livequery"
 	"annals/handlers/outbound"
@@ -30,6 +31,7 @@ import (
 	"annals/handlers/workers/follow"
 	"annals/handlers/workers/schedule"
 	"annals/handlers/workers/upkeep"
+	"annals/migrations/localpg"
 	"annals/projections/catalog"
 	"annals/projections/deliveries"
 )
@@ -147,7 +149,23 @@ func (a *App) newAPI() (*api.API, error) {
 				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
 			},
 		},
-	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Subscriptions: subscriptions{a.operations, a.hub}, Explainer: a.operations, Past: a.handler, History: a.store, Deliveries: deliveries.Reader{DB: a.db.pool}, State: a, Registry: a.registry, Log: a.lines}), nil
+	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Subscriptions: subscriptions{a.operations, a.hub}, Explainer: a.operations, Past: a.handler, History: a.store, Deliveries: deliveries.Reader{DB: a.db.pool}, State: a, Dumper: a.dumper(), Registry: a.registry, Log: a.lines}), nil
+}
+
+// dumper dumps the database with the pg_dump that the settings name, or that
+// is found.
+func (a *App) dumper() dump.Dumper {
+	cfg := a.cfg.Database
+	return dump.Dumper{
+		Database: a.db.url,
+		Timeout:  time.Duration(cfg.PGDumpTimeout),
+		Program: func(ctx context.Context) (string, error) {
+			if cfg.PGDump != "" {
+				return cfg.PGDump, nil
+			}
+			return localpg.FindTool(ctx, localpg.Config{BinDir: cfg.PostgresBin}, "pg_dump")
+		},
+	}
 }
 
 // subscriptions begin with the executor, and are kept by the hub.

@@ -35,6 +35,9 @@ type Database struct {
 	DataDir     string `env:"SERVICE_GRAPHQL_DATA_DIR,HASURA_GRAPHQL_DATA_DIR" help:"Folder of annals' own PostgreSQL, used when no database is given. Default: annals in the folder for state of this user." placeholder:"DIR"`
 	PostgresBin string `env:"SERVICE_GRAPHQL_POSTGRES_BIN,HASURA_GRAPHQL_POSTGRES_BIN" help:"Folder of the PostgreSQL server programs for annals' own PostgreSQL. Default: they are looked for." placeholder:"DIR"`
 
+	PGDump        string   `name:"pg-dump" env:"SERVICE_GRAPHQL_PG_DUMP,HASURA_GRAPHQL_PG_DUMP" help:"The program pg_dump, at least as new as the database, for /v1alpha1/pg_dump. Default: it is looked for." placeholder:"FILE"`
+	PGDumpTimeout duration `name:"pg-dump-timeout" env:"SERVICE_GRAPHQL_PG_DUMP_TIMEOUT,HASURA_GRAPHQL_PG_DUMP_TIMEOUT" help:"Longest time one dump may take." default:"10m"`
+
 	Retries      int      `env:"SERVICE_GRAPHQL_NO_OF_RETRIES,HASURA_GRAPHQL_NO_OF_RETRIES" help:"How often to try again to connect at the start, one second apart." default:"1"`
 	Connections  int32    `short:"c" env:"SERVICE_GRAPHQL_PG_CONNECTIONS,HASURA_GRAPHQL_PG_CONNECTIONS" help:"Most connections to the database at once; a quarter of them is kept for the metadata." default:"50"`
 	IdleTimeout  duration `name:"timeout" env:"SERVICE_GRAPHQL_PG_TIMEOUT,HASURA_GRAPHQL_PG_TIMEOUT" help:"How long a connection that nobody uses is kept." default:"180s"`

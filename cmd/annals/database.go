@@ -23,6 +23,7 @@ type openDatabase struct {
 	pool *pgxpool.Pool
 	rows *pgxpool.Pool
 	own  *localpg.Server // nil when a database was named
+	url  string
 
 	probing sync.Mutex
 	probe   *pgx.Conn
@@ -47,7 +48,7 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*openDatabase,
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	d.pool = pool
+	d.pool, d.url = pool, url
 	return d, nil
 }
 

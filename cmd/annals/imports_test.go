@@ -26,7 +26,7 @@ type layer struct {
 var layers = []layer{
 	{"cmd", []string{"domain", "eventstore", "projections", "handlers", "migrations"}, "cmd wires the parts"},
 
-	{"handlers/api", []string{"handlers/api", "handlers/command", "handlers/execution", "domain", "eventstore", "projections"},
+	{"handlers/api", []string{"handlers/api", "handlers/command", "handlers/dump", "handlers/execution", "domain", "eventstore", "projections"},
 		"api is an edge: it knows the use cases, and nothing of workers or migrations"},
 	{"handlers/workers", []string{"handlers/workers", "handlers/command", "handlers/execution", "handlers/outbound", "domain", "eventstore", "projections"},
 		"workers is an edge: it knows the use cases, and nothing of api or migrations"},
@@ -34,6 +34,7 @@ var layers = []layer{
 		"a use case knows neither edge, nor the other use case, nor migrations"},
 	{"handlers/execution", []string{"handlers/execution", "handlers/outbound", "domain", "projections"},
 		"a use case knows neither edge, nor the other use case, nor migrations"},
+	{"handlers/dump", nil, "a dump knows a database and a program, and nothing of ours"},
 	{"handlers/outbound", []string{"handlers/outbound", "domain"}, "the one door out knows nothing of who goes through it"},
 
 	{"projections", []string{"projections", "domain", "eventstore"}, "projections are folded from events with the domain's rules, and know nobody who reacts"},

@@ -91,6 +91,6 @@ func TestTheREADMELinksEveryScript(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
 	require.NoError(t, err)
 	for _, script := range scripts {
-		require.Contains(t, string(text), "(cmd/annals/"+script+")")
+		require.True(t, strings.Contains(string(text), "(cmd/annals/"+script+")"), "the README has no link to %s", script)
 	}
 }

@@ -29,6 +29,7 @@ import (
 //	stop, crash                ends the server, in good order or as a power cut would
 //	query [-H HEADER]... STATUS BODY [ANSWER]     a call of the metadata API
 //	get [-H HEADER]... STATUS PATH [ANSWER]       any other resource
+//	post [-H HEADER]... STATUS PATH BODY [ANSWER]
 //
 // BODY and ANSWER are JSON, or the name of a file that holds it; the answer
 // must be the same JSON. The ANSWER success is the one that most operations have.
@@ -68,7 +69,7 @@ func (s *script) setup(env *testscript.Env) error {
 
 func (s *script) commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"server": s.start, "own": s.own, "stop": s.stop, "crash": s.crash, "query": s.query, "get": s.get,
+		"server": s.start, "own": s.own, "stop": s.stop, "crash": s.crash, "query": s.query, "get": s.get, "post": s.post,
 	}
 }
 
@@ -120,6 +121,11 @@ func (s *script) query(ts *testscript.TestScript, _ bool, args []string) {
 func (s *script) get(ts *testscript.TestScript, _ bool, args []string) {
 	headers, args := headerFlags(ts, args, "status, path and maybe the answer", 2)
 	s.expect(ts, http.MethodGet, args[1], nil, headers, args[0], args[2:])
+}
+
+func (s *script) post(ts *testscript.TestScript, _ bool, args []string) {
+	headers, args := headerFlags(ts, args, "status, path, body and maybe the answer", 3)
+	s.expect(ts, http.MethodPost, args[1], textOrFile(ts, args[2]), headers, args[0], args[3:])
 }
 
 func headerFlags(ts *testscript.TestScript, args []string, rest string, least int) (http.Header, []string) {

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"annals/domain"
@@ -57,6 +58,11 @@ type RowOrder struct {
 	Path       []string
 	Descending bool
 	NullsFirst bool
+}
+
+// IsRowOperation reports whether an operation is one on rows.
+func IsRowOperation(name string) bool {
+	return slices.ContainsFunc(rowOperations, func(o operation) bool { return o.name == name })
 }
 
 // RowObject is the values of some columns, in the order they came.

@@ -29,6 +29,8 @@ type Deps struct {
 	// Deliveries is the book of webhook deliveries; nil leaves its endpoints out.
 	Deliveries Deliveries
 	State      State
+	// Dumper answers pg_dump; nil leaves its endpoint out.
+	Dumper Dumper
 	// Registry gets the API's metrics, and is what /metrics shows.
 	Registry *prometheus.Registry
 	// Log takes the lines of the log.
@@ -48,6 +50,7 @@ type API struct {
 	history    History
 	deliveries Deliveries
 	state      State
+	dumper     Dumper
 	registry   *prometheus.Registry
 	log        Log
 
@@ -67,7 +70,7 @@ func New(cfg Config, deps Deps) *API {
 	a := &API{
 		cfg: cfg.withDefaults(), auth: deps.Auth, commands: deps.Commands,
 		operations: deps.Operations, live: deps.Subscriptions, explainer: deps.Explainer, past: deps.Past, history: deps.History, deliveries: deps.Deliveries,
-		state: deps.State, registry: deps.Registry, log: deps.Log, meters: newMeters(deps.Registry),
+		state: deps.State, dumper: deps.Dumper, registry: deps.Registry, log: deps.Log, meters: newMeters(deps.Registry),
 	}
 	a.looked = make(chan struct{})
 	a.registry.MustRegister(a.sockets.meter())
@@ -93,6 +96,7 @@ func (a *API) routes() http.Handler {
 	if a.serves(PartMetadata) {
 		r.Post("/v1/query", a.query)
 		r.Post("/v1/metadata", a.query)
+		r.Post("/api/1/table/{table}/{operation}", a.rowQuery)
 		r.Get("/v1/audit/events", a.admin(a.auditEvents))
 		r.Get("/v1/audit/events/{position}", a.admin(a.auditEvent))
 		r.Get("/v1/audit/objects/{kind}/{key}/history", a.admin(a.auditObject))
@@ -113,6 +117,9 @@ func (a *API) routes() http.Handler {
 	if a.operations != nil && a.live != nil {
 		r.Method(http.MethodGet, "/v1/graphql", webSocket{graphQL{a, a.operations, alwaysOK}, a.live, presentGraphQL})
 		r.Method(http.MethodGet, "/v1alpha1/graphql", webSocket{graphQL{a, a.operations, asItIs}, a.live, presentBare})
+	}
+	if a.serves(PartPGDump) && a.dumper != nil {
+		r.Post("/v1alpha1/pg_dump", a.admin(a.pgDump))
 	}
 	if a.serves(PartConfig) {
 		r.Get("/v1alpha1/config", a.admin(a.config))

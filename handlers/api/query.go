@@ -28,7 +28,12 @@ const resourceVersionHeader = "X-Service-Resource-Version"
 // The order of its checks is a promise: the body's size, who asks, whether the
 // body is an operation, whether its caller may, and only then what it is about.
 func (a *API) query(w http.ResponseWriter, r *http.Request) {
-	result, err := a.runQuery(w, r)
+	a.answerQuery(w, r, func(body []byte) ([]byte, error) { return body, nil })
+}
+
+// answerQuery answers with what became of the call that a body stands for.
+func (a *API) answerQuery(w http.ResponseWriter, r *http.Request, callOf func(body []byte) ([]byte, error)) {
+	result, err := a.runQuery(w, r, callOf)
 	if err != nil {
 		a.refuse(w, r, err)
 		return
@@ -37,7 +42,7 @@ func (a *API) query(w http.ResponseWriter, r *http.Request) {
 	a.succeed(w, r, result.Body)
 }
 
-func (a *API) runQuery(w http.ResponseWriter, r *http.Request) (command.Result, error) {
+func (a *API) runQuery(w http.ResponseWriter, r *http.Request, callOf func(body []byte) ([]byte, error)) (command.Result, error) {
 	caller, denied := a.enter(r)
 	body, err := a.readBody(w, r, denied == nil)
 	if err == nil {
@@ -46,7 +51,11 @@ func (a *API) runQuery(w http.ResponseWriter, r *http.Request) (command.Result, 
 	if err != nil {
 		return command.Result{}, err
 	}
-	parsed, err := metadata.Parse(body)
+	call, err := callOf(body)
+	if err != nil {
+		return command.Result{}, err
+	}
+	parsed, err := metadata.Parse(call)
 	if err != nil {
 		return command.Result{}, err
 	}
@@ -163,11 +172,7 @@ func needsAdmin(c metadata.Command) bool {
 		}
 		return false
 	}
-	switch c.Operation() {
-	case "select", "insert", "update", "delete", "count":
-		return false
-	}
-	return true
+	return !metadata.IsRowOperation(c.Operation())
 }
 
 // awaitVersion waits until this node has come to the version that the request

@@ -56,6 +56,29 @@ func FindPrograms(ctx context.Context, cfg Config) (Programs, error) {
 	return Programs{}, missingPrograms(cfg, major, found)
 }
 
+// ErrNoTool says that this machine has not the program that was looked for.
+var ErrNoTool = errors.New("not found")
+
+// FindTool looks for a program that comes with PostgreSQL, such as pg_dump: in
+// cfg.BinDir, on PATH, and beside the server programs of this machine, the
+// newest first. The error is [ErrNoTool].
+func FindTool(ctx context.Context, cfg Config, name string) (string, error) {
+	if cfg.BinDir != "" {
+		if path, err := exec.LookPath(filepath.Join(cfg.BinDir, name)); err == nil {
+			return path, nil
+		}
+	}
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	for _, p := range candidates(ctx, cfg) {
+		if path, err := exec.LookPath(filepath.Join(p.BinDir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w; install PostgreSQL's client programs", name, ErrNoTool)
+}
+
 // candidates are the programs of this machine, the preferred first.
 func candidates(ctx context.Context, cfg Config) []Programs {
 	if cfg.BinDir != "" {
