@@ -154,7 +154,7 @@ type Serve struct {
 // knownAPIs and knownLogTypes are the names that the two lists may hold.
 var (
 	knownAPIs     = []string{"metadata", "graphql", "pgdump", "config", "developer"}
-	knownLogTypes = []string{"startup", "http-log", "webhook-log", "websocket-log", "query-log"}
+	knownLogTypes = []string{"startup", "http-log", "webhook-log", "websocket-log", "query-log", lineAction}
 )
 
 // Validate holds the settings against each other.

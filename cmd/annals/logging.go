@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"annals/handlers/api"
+	"annals/handlers/execution"
 )
 
 // onlyTypes lets through the types of lines that were asked for. A line of a
@@ -17,6 +18,13 @@ func onlyTypes(log api.Log, wanted []string) api.Log {
 		}
 		log(ctx, line)
 	}
+}
+
+// lineAction tells of a handler of an action that answered.
+const lineAction = "action-handler-log"
+
+func (a *App) logAction(ctx context.Context, h execution.HandlerAnswered) {
+	a.lines(ctx, api.Line{Type: lineAction, Level: slog.LevelInfo, Detail: h})
 }
 
 // logHandler writes what the parts log through slog as lines of one type.

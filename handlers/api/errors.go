@@ -7,6 +7,7 @@ import (
 
 	"annals/domain"
 	"annals/handlers/api/auth"
+	"annals/handlers/execution"
 )
 
 // problem is an error as a client sees it.
@@ -34,6 +35,7 @@ var errGone = domain.RefuseAt("$", domain.Timeout,
 //	unknown URL                              404 not-found
 //	not let in                               401 access-denied
 //	conflict, payload-too-large, timeout     409, 413, 503
+//	refusals of an action's handler          the handler's status
 //	refusals that are the server's fault     500, their code
 //	all other refusals                       400, their code
 //	anything else                            500 unexpected
@@ -41,6 +43,7 @@ func describe(err error) (p problem, known bool) {
 	var (
 		missing *noSuchResource
 		denied  *auth.Denied
+		refused *execution.HandlerRefusal
 		refusal *domain.Error
 	)
 	switch {
@@ -48,6 +51,8 @@ func describe(err error) (p problem, known bool) {
 		return problem{status: http.StatusNotFound, Path: "$", Error: missing.message, Code: domain.NotFound}, true
 	case errors.As(err, &denied):
 		return problem{status: http.StatusUnauthorized, Path: "$", Error: denied.Message, Code: domain.AccessDenied}, true
+	case errors.As(err, &refused):
+		return problem{refused.Status, nil, refused.Refusal.Path, refused.Refusal.Message, refused.Refusal.Code}, true
 	case errors.As(err, &refusal):
 		return problem{statusOf(refusal), refusal.Internal, refusal.Path, refusal.Message, refusal.Code}, true
 	}

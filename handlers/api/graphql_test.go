@@ -27,6 +27,8 @@ func (o *operations) Run(_ context.Context, r execution.Request) ([]byte, error)
 		return nil, &domain.Error{Code: domain.ValidationFailed, Message: "no", Path: "$.selectionSet.x", Internal: []byte(`{"why":1}`)}
 	case "fault":
 		return nil, &domain.Error{Code: domain.Unexpected, Message: "database query error", Fault: true}
+	case "refused by a handler":
+		return nil, &execution.HandlerRefusal{Refusal: &domain.Error{Code: "mine", Message: "no", Path: "$"}, Status: http.StatusTeapot}
 	case "broken":
 		return nil, errors.New("secret cause")
 	}
@@ -71,6 +73,7 @@ func TestErrorsOfGraphQLHaveOneForm(t *testing.T) {
 	}{
 		{`{"query":"refused"}`, `{"errors":[{"extensions":{"path":"$.selectionSet.x","code":"validation-failed"},"message":"no"}]}`, 400},
 		{`{"query":"fault"}`, `{"errors":[{"extensions":{"path":"$","code":"unexpected"},"message":"database query error"}]}`, 500},
+		{`{"query":"refused by a handler"}`, `{"errors":[{"extensions":{"path":"$","code":"mine"},"message":"no"}]}`, 418},
 		{`{"query":"broken"}`, `{"errors":[{"extensions":{"path":"$","code":"unexpected"},"message":"internal error"}]}`, 500},
 		{`{"variables":{}}`, `{"errors":[{"extensions":{"path":"$","code":"parse-failed"},"message":"key \"query\" not found"}]}`, 400},
 	} {

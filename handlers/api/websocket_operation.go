@@ -95,7 +95,7 @@ func (s *socket) run(ctx context.Context, o *ongoing, payload json.RawMessage) {
 	switch {
 	case err != nil:
 		s.logSocket(socketEvent{Type: "operation", Detail: err.Error(), Operation: o.id}, "")
-		s.finish(o, s.speaks.refused(o.id, s.problemOf(r, err), s.present)...)
+		s.finish(o, s.speaks.refused(o.id, s.problemOf(r.WithContext(ctx), err), s.present)...)
 	case begun.Kind != plan.Subscription:
 		s.answer(ctx, r, o, begun)
 	}
@@ -123,11 +123,7 @@ func (s *socket) begin(ctx context.Context, o *ongoing, payload json.RawMessage)
 func (s *socket) answer(ctx context.Context, r *http.Request, o *ongoing, begun execution.Begun) {
 	body, err := begun.Run(ctx)
 	first := say(s.speaks.data, o.id, body)
-	switch {
-	case execution.IsUnbegun(err):
-		s.finish(o, s.speaks.refused(o.id, s.problemOf(r.WithContext(ctx), err), s.present)...)
-		return
-	case err != nil:
+	if err != nil {
 		first = s.speaks.failed(o.id, s.problemOf(r.WithContext(ctx), err), s.present)
 	}
 	s.finish(o, first, say(wordComplete, o.id, nil))

@@ -98,6 +98,14 @@ func inRequest(err error) error {
 	return &placed
 }
 
+// HandlerAnswered is what the log is told of a handler that answered: sizes are
+// of bodies, in bytes.
+type HandlerAnswered struct {
+	Action       string `json:"action_name"`
+	RequestSize  int    `json:"request_size"`
+	ResponseSize int    `json:"response_size"`
+}
+
 // CallAction calls a handler and returns its answer, which is as the output
 // demands. What the handler or the way to it did wrong is told by a [domain.Error].
 func (e *Executor) CallAction(ctx context.Context, c ActionCall, out *plan.Output) (ActionAnswer, error) {
@@ -107,27 +115,21 @@ func (e *Executor) CallAction(ctx context.Context, c ActionCall, out *plan.Outpu
 		return ActionAnswer{}, err
 	}
 	response, err := e.config.Outbound.Send(ctx, request)
+	if err == nil && e.config.Called != nil {
+		e.config.Called(ctx, HandlerAnswered{c.Name, len(request.Body), len(response.Body)})
+	}
 	answer, err := ReadActionAnswer(c, request, response, err, out)
 	answer.Sent = request.Body
 	return answer, err
 }
 
-// findOutside asks others for what an operation needs of them, before any
-// connection to the database is held for it.
-func (e *Executor) findOutside(ctx context.Context, op Operation) (outside, error) {
-	known := make(outside, len(op.Plan.Fields))
-	if err := e.callActions(ctx, op, known); err != nil {
-		return nil, err
-	}
-	return known, e.findCalls(ctx, op, known)
-}
-
 // callActions calls the handlers of an operation's synchronous actions: those
 // of a query side by side, those of a mutation one after the other, as their
-// order may matter.
-func (e *Executor) callActions(ctx context.Context, op Operation, known outside) error {
+// order may matter. No connection to the database is held meanwhile.
+func (e *Executor) callActions(ctx context.Context, op Operation) (outside, error) {
+	known := newOutside(op)
 	if !hasActions(op.Plan) {
-		return nil
+		return known, nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(e.parallelActions(op.Plan.Kind))
@@ -150,26 +152,12 @@ func (e *Executor) callActions(ctx context.Context, op Operation, known outside)
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return &unbegun{err}
+		return nil, err
 	}
 	for _, h := range headers {
 		op.Client.PassOn(h)
 	}
-	return nil
-}
-
-// unbegun is an error of an action's handler: the rest of the operation was not begun.
-type unbegun struct{ err error }
-
-func (u *unbegun) Error() string { return u.err.Error() }
-func (u *unbegun) Unwrap() error { return u.err }
-
-// IsUnbegun reports whether an operation failed before anything of it was asked of
-// the database. v1.3 calls actions while it prepares an operation, and its clients
-// are told of their errors as of any that keeps an operation from being run.
-func IsUnbegun(err error) bool {
-	var u *unbegun
-	return errors.As(err, &u)
+	return known, nil
 }
 
 func (e *Executor) parallelActions(kind plan.Kind) int {

@@ -101,6 +101,17 @@ func (r *answerReader) readBody() error {
 	return nil
 }
 
+// HandlerRefusal is what a handler refused an action with, and the status that
+// it said so with: for whoever asks over HTTP, where v1.3 passes it on.
+type HandlerRefusal struct {
+	Refusal *domain.Error
+	Status  int
+}
+
+func (r *HandlerRefusal) Error() string { return r.Refusal.Error() }
+
+func (r *HandlerRefusal) Unwrap() error { return r.Refusal }
+
 // refused is the handler's own refusal.
 func (r *answerReader) refused() error {
 	var said struct {
@@ -109,7 +120,7 @@ func (r *answerReader) refused() error {
 		Extensions struct{ Code *string }
 	}
 	if err := json.Unmarshal(r.body, &said); err != nil || said.Message == nil {
-		return r.unexpected(domain.ParseFailed, "parsing the webhook's error failed, expected an object with a text \"message\" and perhaps a text \"code\"")
+		return r.unexpected(domain.ParseFailed, notARefusal(r.body, said.Message))
 	}
 	code := domain.Unexpected
 	switch {
@@ -118,7 +129,18 @@ func (r *answerReader) refused() error {
 	case said.Extensions.Code != nil:
 		code = domain.Code(*said.Extensions.Code)
 	}
-	return &domain.Error{Code: code, Path: "$", Message: *said.Message}
+	return &HandlerRefusal{&domain.Error{Code: code, Path: "$", Message: *said.Message}, r.response.Status}
+}
+
+// notARefusal says in what an answer is no refusal, in the words of v1.3's decoder.
+func notARefusal(body json.RawMessage, message *string) string {
+	switch {
+	case body[0] != '{':
+		return "parsing ActionWebhookErrorResponse failed, expected Object"
+	case message == nil && !bytes.Contains(body, []byte(`"message"`)):
+		return "When parsing the record ActionWebhookErrorResponse the key message was not present."
+	}
+	return "parsing Text failed, expected String"
 }
 
 // objects reads the objects of an answer, and holds them against their type.

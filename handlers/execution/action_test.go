@@ -1,6 +1,7 @@
 package execution_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,7 +75,11 @@ const actionTypes = `{"type":"set_custom_types","args":{
 // actionEngine has the actions greet (a mutation), find_one and find (queries),
 // all of one handler.
 func actionEngine(t testing.TB, h *handler) *engine {
-	e := musicalEngine(t)
+	return actionEngineWith(t, h, execution.Config{})
+}
+
+func actionEngineWith(t testing.TB, h *handler, c execution.Config) *engine {
+	e := musicalEngineWith(t, c)
 	e.do(actionTypes)
 	action := func(name, definition string) {
 		e.do(fmt.Sprintf(`{"type":"create_action","args":{"name":%q,"definition":{"handler":%q,%s}}}`, name, h.URL+"/"+name, definition))
@@ -221,7 +226,10 @@ func TestAnAnswerThatIsNotAsTheActionSaysIsRefusedInTheWordsOfV1(t *testing.T) {
 		{400, `{"message":"no","code":"mine"}`, `{ find_one { id } }`, "mine", "no", ""},
 		{422, `{"message":"no","extensions":{"code":"inner"}}`, `{ find_one { id } }`, "inner", "no", ""},
 		{404, `{"message":"no"}`, `{ find_one { id } }`, "unexpected", "no", ""},
-		{404, `{"error":"no"}`, `{ find_one { id } }`, "parse-failed", `parsing the webhook's error failed`, `"unexpected response"`},
+		{404, `{"error":"no"}`, `{ find_one { id } }`, "parse-failed", `the key message was not present`, `"unexpected response"`},
+		{404, `["no"]`, `{ find_one { id } }`, "parse-failed", `expected Object`, `"unexpected response"`},
+		{404, `{"message":7}`, `{ find_one { id } }`, "parse-failed", `expected String`, `"unexpected response"`},
+		{404, `{"message":"no","code":7}`, `{ find_one { id } }`, "parse-failed", `expected String`, `"unexpected response"`},
 		{500, `{"message":"no"}`, `{ find_one { id } }`, "unexpected", "internal error", `"expecting 2xx or 4xx status code, but found 500"`},
 		{302, `{}`, `{ find_one { id } }`, "unexpected", "internal error", `"expecting 2xx or 4xx status code, but found 302"`},
 		{200, `<html>`, `{ find_one { id } }`, "unexpected", "not a valid json response from webhook", `invalid json: `},
@@ -251,6 +259,30 @@ func TestAnAnswerThatIsNotAsTheActionSaysIsRefusedInTheWordsOfV1(t *testing.T) {
 		require.Contains(t, internal.Request.URL, h.URL)
 		require.Empty(t, internal.Request.Headers)
 	}
+}
+
+func TestTheHandlersOfAnOperationAreCalledWhenItIsBegun(t *testing.T) {
+	h := newHandler(t)
+	var called []execution.HandlerAnswered
+	e := actionEngineWith(t, h, execution.Config{Called: func(_ context.Context, a execution.HandlerAnswered) { called = append(called, a) }})
+	begin := func() (execution.Begun, error) {
+		return e.run.Begin(t.Context(), execution.Request{Session: admin(), Query: plan.Request{Query: `{ find_one { id } }`}})
+	}
+	h.says(409, `{"message":"not now"}`)
+	_, err := begin()
+	var refused *execution.HandlerRefusal
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, 409, refused.Status)
+
+	h.says(200, `{"id":1}`)
+	begun, err := begin()
+	require.NoError(t, err)
+	require.Equal(t, 2, h.calls())
+	body, err := begun.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, `{"data":{"find_one":{"id":1}}}`, string(body))
+	require.Equal(t, 2, h.calls(), "it is not called again")
+	require.Equal(t, execution.HandlerAnswered{Action: "find_one", RequestSize: len(h.last()), ResponseSize: len(`{"id":1}`)}, called[1])
 }
 
 func TestAHandlerThatDoesNotAnswerIsTold(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 // field that needs none of it.
 type outside []*found
 
+func newOutside(op Operation) outside { return make(outside, len(op.Plan.Fields)) }
+
 // found is what is known of one root field without the database: the objects
 // that a handler answered with, before their rows are read, with the call of an
 // asynchronous action that they belong to; or the whole value of a remote server.

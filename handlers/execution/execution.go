@@ -68,6 +68,8 @@ type Config struct {
 	// ParallelActions is how many handlers of actions one query has called at the
 	// same time. 0: [DefaultParallelActions].
 	ParallelActions int
+	// Called is told of each handler that answered. Nil: nobody is told.
+	Called func(context.Context, HandlerAnswered)
 	// Wake is called after each mutation: it may have put something into the
 	// queue of deliveries. It must not block. Nil: nobody is told.
 	Wake func()
@@ -149,13 +151,27 @@ type Operation struct {
 
 // RunPlan runs a query or a mutation and returns its whole answer, {"data": ...}.
 func (e *Executor) RunPlan(ctx context.Context, op Operation) ([]byte, error) {
+	known, err := e.begin(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	return e.finish(ctx, op, known)
+}
+
+// begin does what comes before anything is asked of the database.
+func (e *Executor) begin(ctx context.Context, op Operation) (outside, error) {
 	if err := e.checkSession(op); err != nil {
 		return nil, err
 	}
+	return e.callActions(ctx, op)
+}
+
+// finish runs an operation whose handlers have answered.
+func (e *Executor) finish(ctx context.Context, op Operation, known outside) ([]byte, error) {
 	if op.Plan.Kind == plan.Mutation {
-		return answered(e.mutate(ctx, op))
+		return answered(e.mutate(ctx, op, known))
 	}
-	return answered(e.query(ctx, op))
+	return answered(e.query(ctx, op, known))
 }
 
 // checkSession refuses an operation that needs variables the session lacks, before anything ran.
@@ -172,13 +188,12 @@ func (e *Executor) checkSession(op Operation) error {
 	return translate.MissingSession(missing)
 }
 
-func (e *Executor) query(ctx context.Context, op Operation) ([]byte, error) {
+func (e *Executor) query(ctx context.Context, op Operation, found outside) ([]byte, error) {
 	steps := op.steps
 	if steps == nil {
 		steps = e.translate(op.Plan)
 	}
-	found, err := e.findOutside(ctx, op)
-	if err != nil {
+	if err := e.findCalls(ctx, op, found); err != nil {
 		return nil, err
 	}
 	binding := translate.Binding{Variables: op.Variables, Session: op.Session}

@@ -46,7 +46,7 @@ func (e *Executor) answerApart(ctx context.Context, all []*Live) ([][]byte, erro
 	answers := make([][]byte, len(all))
 	for i, l := range all {
 		var err error
-		if answers[i], err = e.query(ctx, l.operation); err != nil {
+		if answers[i], err = e.query(ctx, l.operation, newOutside(l.operation)); err != nil {
 			return nil, err
 		}
 	}

@@ -35,11 +35,7 @@ type transaction struct {
 // ends before a remote server is asked. What a remote server did stays done,
 // whatever fails later; and so does the mutation itself when what is joined to
 // its rows fails.
-func (e *Executor) mutate(ctx context.Context, op Operation) ([]byte, error) {
-	known, err := e.findOutside(ctx, op)
-	if err != nil {
-		return nil, err
-	}
+func (e *Executor) mutate(ctx context.Context, op Operation, known outside) ([]byte, error) {
 	w := &writer{out: []byte(`{"data":{`)}
 	for _, part := range stretches(op.Plan.Fields) {
 		run := e.mutateRows

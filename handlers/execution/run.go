@@ -45,13 +45,15 @@ type Begun struct {
 	Run func(context.Context) ([]byte, error)
 }
 
-// Begin makes the plan of an operation. It is for those who tell what keeps an operation from
-// being run from what happens while it runs.
+// Begin makes the plan of an operation and, as v1.3 does while it plans, calls the handlers of its
+// actions. It is for those who tell what keeps an operation from being run from what happens
+// while it runs.
 func (e *Executor) Begin(ctx context.Context, r Request) (Begun, error) {
 	op, err := e.admitted(ctx, r)
 	if err != nil {
 		return Begun{}, err
 	}
-	run := func(ctx context.Context) ([]byte, error) { return e.RunPlan(ctx, op) }
-	return Begun{op.Plan.Kind, run}, e.checkSession(op)
+	known, err := e.begin(ctx, op)
+	run := func(ctx context.Context) ([]byte, error) { return e.finish(ctx, op, known) }
+	return Begun{op.Plan.Kind, run}, err
 }

@@ -85,8 +85,10 @@ func (e *engine) answers(s domain.Session, want, query, variables string) {
 	require.Equal(e.t, `{"data":`+want+`}`, got, query)
 }
 
-func musicalEngine(t testing.TB) *engine {
-	return newEngine(t, music+`create sequence ids start 500; alter table artist alter id set default nextval('ids'); alter table album alter id set default nextval('ids')`, `{"type":"bulk","args":[
+func musicalEngine(t testing.TB) *engine { return musicalEngineWith(t, execution.Config{}) }
+
+func musicalEngineWith(t testing.TB, c execution.Config) *engine {
+	return newEngineWith(t, c, music+`create sequence ids start 500; alter table artist alter id set default nextval('ids'); alter table album alter id set default nextval('ids')`, `{"type":"bulk","args":[
 		{"type":"track_table","args":"artist"},{"type":"track_table","args":"album"},{"type":"track_table","args":"track"},
 		{"type":"create_object_relationship","args":{"table":"album","name":"artist","using":{"foreign_key_constraint_on":"artist_id"}}},
 		{"type":"create_array_relationship","args":{"table":"artist","name":"albums","using":{"foreign_key_constraint_on":{"table":"album","column":"artist_id"}}}},
