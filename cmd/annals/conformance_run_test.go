@@ -216,7 +216,7 @@ func (w *world) prepare(ctx context.Context, c indexedCase) error {
 	if _, err := w.runSQL(ctx, emptySchema); err != nil {
 		return fmt.Errorf("create schema hge_tests: %w", err)
 	}
-	return w.postScene(ctx, c.classUp, c.note)
+	return w.postScene(ctx, c.classUp, c)
 }
 
 // close takes an undisturbed class down as its index line says.
@@ -225,7 +225,7 @@ func (m *modeRun) close(ctx context.Context) error {
 		return nil
 	}
 	last := m.cases[len(m.cases)-1]
-	err := m.world.postScene(ctx, last.classDown, last.note)
+	err := m.world.postScene(ctx, last.classDown, last)
 	return errors.Join(err, m.discard())
 }
 
@@ -301,7 +301,7 @@ func (l *launch) with(m mode, settings []setting) {
 }
 
 func (w *world) runCase(ctx context.Context, c indexedCase, transport string) error {
-	if err := w.postScene(ctx, c.caseUp, c.note); err != nil {
+	if err := w.postScene(ctx, c.caseUp, c); err != nil {
 		return err
 	}
 	up, down := remoteScene(c)
@@ -314,7 +314,7 @@ func (w *world) runCase(ctx context.Context, c indexedCase, transport string) er
 	if err := w.postAll(ctx, down); err != nil {
 		return err
 	}
-	return w.postScene(ctx, c.caseDown, c.note)
+	return w.postScene(ctx, c.caseDown, c)
 }
 
 // steps does what the index says, or what section 6 of the cases' own
@@ -384,13 +384,13 @@ func (w *world) checkOver(ctx context.Context, transport string, r request, auth
 }
 
 // postScene posts the files of a scene; all of them must be taken.
-func (w *world) postScene(ctx context.Context, files []string, note string) error {
+func (w *world) postScene(ctx context.Context, files []string, c indexedCase) error {
 	for _, file := range files {
 		if _, err := os.Stat(filepath.Join(w.cases, file)); errors.Is(err, os.ErrNotExist) {
 			continue // the scene simply has no such part
 		}
 		if err := w.postFile(ctx, file, http.StatusOK); err != nil {
-			return w.sceneFailure(ctx, note, fmt.Errorf("scene %s: %w", file, err))
+			return w.sceneFailure(ctx, c, fmt.Errorf("scene %s: %w", file, err))
 		}
 	}
 	return nil
@@ -407,11 +407,11 @@ func (w *world) postFile(ctx context.Context, file string, status int) error {
 
 // sceneFailure tells a server that failed from a PostgreSQL that lacks what
 // the scene asks of it.
-func (w *world) sceneFailure(ctx context.Context, note string, failure error) error {
-	if !strings.Contains(note, "PostGIS") {
+func (w *world) sceneFailure(ctx context.Context, c indexedCase, failure error) error {
+	if c.feature != "postgis" && !strings.Contains(c.note, "PostGIS") {
 		return failure
 	}
-	const question = "select exists(select from pg_available_extensions where name = 'postgis')"
+	const question = "select count(*) = 2 from pg_available_extensions where name in ('postgis', 'postgis_raster')"
 	var available bool
 	err := w.onDatabase(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, question).Scan(&available) })
 	if err != nil {

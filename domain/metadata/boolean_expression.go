@@ -242,12 +242,17 @@ func (e expressionResolver) comparisons(n wire.Node, t *database.Table, c *datab
 	}
 }
 
-// typeText is a column's type as SQL calls it, or the type it was cast to.
+// typeText is a column's type as SQL calls it, or the type it was cast to. One
+// that is not PostgreSQL's own goes by its name, without its schema.
 func typeText(c *database.Column, as string) string {
-	if as == c.Type {
-		return c.SQLType
+	_, name, qualified := strings.Cut(c.SQLType, ".")
+	switch {
+	case as != c.Type:
+		return as
+	case qualified:
+		return name
 	}
-	return as
+	return c.SQLType
 }
 
 func quotedTypes(types []string) string {
@@ -360,7 +365,7 @@ func (e expressionResolver) otherColumn(n wire.Node, t *database.Table, c *datab
 func (e expressionResolver) cast(n wire.Node, t *database.Table, c *database.Column) {
 	for to, comparisons := range n.Members() {
 		if !slices.Contains(casts[c.Type], to) || c.Array {
-			comparisons.Fail("cannot cast column of type %q to type %q", c.SQLType, to)
+			n.FailCode(domain.UnexpectedPayload, "cannot cast column of type %q to type %q", typeText(c, c.Type), to)
 			return
 		}
 		e.need(needColumnType(t.Name, c.Name))

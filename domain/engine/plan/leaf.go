@@ -145,7 +145,7 @@ func integer(at place, v value) json.RawMessage {
 		return strconv.AppendInt(nil, n, 10)
 	}
 	at.failCode(domain.ParseFailed, "The value %s lies outside the bounds or is not an integer.  "+
-		"Maybe it is a float, or is there integer overflow?", scientific(v.text))
+		"Maybe it is a float, or is there integer overflow?", wire.Scientific(v.text))
 	return nil
 }
 
@@ -159,40 +159,6 @@ func whole(text string) (int64, bool) {
 		return 0, false
 	}
 	return int64(f), true
-}
-
-// scientific prints a number as messages of v1.3 do: 2.147483648e9, and with
-// a plain point from 0.1 up to ten million.
-func scientific(number string) string {
-	digits, negative := strings.CutPrefix(number, "-")
-	mantissa, exponentText, _ := strings.Cut(strings.ToLower(digits), "e")
-	exponent, _ := strconv.Atoi(exponentText)
-	before, after, _ := strings.Cut(mantissa, ".")
-	point := len(before) + exponent
-	trimmed := strings.TrimLeft(before+after, "0")
-	point -= len(before+after) - len(trimmed)
-	trimmed = strings.TrimRight(trimmed, "0")
-	sign := ""
-	if negative {
-		sign = "-"
-	}
-	switch {
-	case trimmed == "":
-		return "0.0"
-	case point > 0 && point <= 7:
-		padded := trimmed + strings.Repeat("0", max(0, point-len(trimmed)))
-		return sign + padded[:point] + "." + orZero(padded[point:])
-	case point == 0:
-		return sign + "0." + trimmed
-	}
-	return sign + trimmed[:1] + "." + orZero(trimmed[1:]) + "e" + strconv.Itoa(point-1)
-}
-
-func orZero(digits string) string {
-	if digits == "" {
-		return "0"
-	}
-	return digits
 }
 
 // interpolated puts the variables' values into a literal of JSON or of a

@@ -290,9 +290,14 @@ func (b rowBuilder) writable(
 }
 
 // literal is a value as it is written, also where it looks like the name of a
-// session variable.
+// session variable. The scale of a numeric is seen in its text: it is that of v1.3.
 func (b rowBuilder) literal(at place, c *schema.Column, raw json.RawMessage) Value {
-	b.walk(at, raw, func(n wire.Node) { metadata.CheckValue(n, c.Column) })
+	b.walk(at, raw, func(n wire.Node) {
+		metadata.CheckValue(n, c.Column)
+		if n.Kind() == wire.Number && c.Column.Type == "numeric" {
+			raw = json.RawMessage(wire.Packed(n.Number().String()))
+		}
+	})
 	return Value{Literal: arrayText(c.Column, raw)}
 }
 

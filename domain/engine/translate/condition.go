@@ -119,7 +119,7 @@ func compare(r *relation, c plan.Compare) sql.Node {
 
 // value is a value of the operand's type.
 func (o operand) value(v plan.Value) sql.Node {
-	if isSpatial(o.typeName) && v.Session == "" && !isJSONString(v.Literal) {
+	if isSpatial(o.typeName) && !o.array {
 		return spatial(o.typeName, v)
 	}
 	return parameter(v, formOf(o.typeName, o.array), o.to)

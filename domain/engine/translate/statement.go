@@ -11,6 +11,7 @@ import (
 	"annals/domain"
 	"annals/domain/engine/plan"
 	"annals/domain/sql"
+	"annals/domain/wire"
 )
 
 // Statement is a statement's text, and what its parameters refer to.
@@ -44,6 +45,8 @@ type Form uint8
 const (
 	FormText    Form = iota // strings as they are, everything else as JSON spells it
 	FormInteger             // the same, but 1e3 is 1000
+	FormNumeric             // the same, but numbers with an exponent as v1.3 spells them: their scale is seen
+	FormMoney               // the same, but numbers without an exponent
 	FormJSON                // JSON as it is
 	FormArray               // a list as an array
 )
@@ -162,7 +165,21 @@ func (f Form) text(value json.RawMessage) ([]byte, error) {
 	case FormInteger:
 		return integerText(value)
 	}
+	if !hasExponent(value) {
+		return plainText(value)
+	}
+	switch f {
+	case FormMoney:
+		return []byte(wire.Plain(string(value))), nil
+	case FormNumeric:
+		return []byte(wire.Scientific(string(value))), nil
+	}
 	return plainText(value)
+}
+
+// hasExponent reports whether a JSON value is a number such as 1e3.
+func hasExponent(value json.RawMessage) bool {
+	return (value[0] == '-' || value[0] >= '0' && value[0] <= '9') && bytes.ContainsAny(value, "eE")
 }
 
 func plainText(value json.RawMessage) ([]byte, error) {

@@ -70,6 +70,10 @@ func formOf(typeName string, array bool) Form {
 		return FormJSON
 	case typeName == "int2", typeName == "int4", typeName == "int8":
 		return FormInteger
+	case typeName == "money":
+		return FormMoney
+	case typeName == "numeric":
+		return FormNumeric
 	}
 	return FormText
 }
@@ -81,7 +85,7 @@ func parameter(v plan.Value, form Form, to sql.Type) sql.Node {
 
 // valueFor is a value as a column takes it.
 func valueFor(c *database.Column, v plan.Value) sql.Node {
-	if isSpatial(c.Type) && !c.Array && v.Session == "" && !isJSONString(v.Literal) {
+	if isSpatial(c.Type) && !c.Array {
 		return spatial(c.Type, v)
 	}
 	return parameter(v, formOf(c.Type, c.Array), typeOf(c))
@@ -91,13 +95,23 @@ func isSpatial(typeName string) bool { return typeName == "geometry" || typeName
 
 func isJSONString(v json.RawMessage) bool { return len(v) > 0 && v[0] == '"' }
 
-// spatial reads GeoJSON.
+// spatial reads a shape: GeoJSON, or a text in one of the forms that PostGIS
+// reads. What a variable or the session will bring is only known by its first
+// character.
 func spatial(typeName string, v plan.Value) sql.Node {
-	shape := sql.Call("ST_GeomFromGeoJSON", parameter(v, FormText, textType))
-	if typeName == "geography" {
-		return sql.Seq(shape, sql.Raw("::geography"))
+	text := parameter(v, FormText, textType)
+	switch {
+	case isJSONString(v.Literal):
+		return sql.Cast(text, sql.Type(typeName))
+	case v.Variable == "" && v.Session == "":
+		return shapeOfJSON(text, typeName)
 	}
-	return shape
+	return sql.Paren(sql.Seq(sql.Raw("CASE WHEN "), sql.Call("ltrim", text), sql.Raw(" LIKE '{%' THEN "), shapeOfJSON(text, typeName),
+		sql.Raw(" ELSE "), sql.Cast(text, sql.Type(typeName)), sql.Raw(" END")))
+}
+
+func shapeOfJSON(text sql.Node, typeName string) sql.Node {
+	return sql.Cast(sql.Call("ST_GeomFromGeoJSON", text), sql.Type(typeName))
 }
 
 // texts is a list of texts that the plan knows.
