@@ -19,6 +19,8 @@ type Change struct {
 	Name       string          `json:"key"`
 	Definition json.RawMessage `json:"definition,omitzero"`
 	Before     json.RawMessage `json:"before,omitzero"`
+	// Difference tells what lies between the two in the types of a remote schema.
+	Difference *RemoteDifference `json:"difference,omitzero"`
 }
 
 // Key is the object that changed.

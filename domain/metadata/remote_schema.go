@@ -252,7 +252,7 @@ func putIntrospected(w World, s RemoteSchema, raw json.RawMessage) ([]Change, er
 	if _, err := s.Schema(); err != nil {
 		return nil, err
 	}
-	return put(w.Catalog, s), nil
+	return putReloaded(w, s), nil
 }
 
 // RemoveRemoteSchema is remove_remote_schema.

@@ -190,6 +190,32 @@ func TestReloadingARemoteSchemaTakesTheNewAnswer(t *testing.T) {
 	require.Empty(t, same.Changes)
 }
 
+func TestWhatBecameOfARemoteSchemaAndWhatItBreaksIsRecorded(t *testing.T) {
+	const body = `{"type":"reload_metadata","args":{"reload_remote_schemas":true}}`
+	collection := QueryCollection{Name: "c", Definition: QueryCollectionQueries{Queries: []CollectionQuery{
+		{"fits", "{ users(ids: [1], lists: []) { name } author { id } }"}, {"falls", "{ message(id: 1) { id } }"}}}}
+	w := NewWorld(catalogWith(append(tracked("author"), messages(t), collection, joined("message", `{"message":{"arguments":{"id":"$id"}}}`, "id"))...), shapeOf(authors()...), nil)
+	more := introspectionOf(t, `type Query { users(ids: [Int!]!, lists: [[Int]]): [User] more: Int } type User { name: String }`)
+	decision, err := Decide(w, 4, command[ReloadMetadata](t, body).WithIntrospections([]RemoteSchema{messages(t).WithIntrospection(more)}))
+	require.NoError(t, err)
+	d := decision.Changes[0].Difference
+	require.Equal(t, []string{"Query.more"}, d.Added)
+	require.Contains(t, d.Removed, "Query.message")
+	require.Contains(t, d.Removed, "Message")
+	require.Equal(t, []string{"query falls of query collection c, by Query.message", "remote relationship author.message"}, d.Breaks)
+
+	stored, err := DecodeChanges(EncodeChanges(decision.Changes))
+	require.NoError(t, err)
+	require.Equal(t, decision.Changes, stored)
+	require.Contains(t, string(EncodeChanges(decision.Changes)), `"difference":{"added":["Query.more"],"removed":[`)
+
+	told := introspectionOf(t, `"told" type Query { users(ids: [Int!]!, lists: [[Int]]): [User] more: Int } type User { name: String }`)
+	decision, err = Decide(decision.World, 5, command[ReloadRemoteSchema](t, `{"type":"reload_remote_schema","args":{"name":"messages"}}`).WithIntrospection(told))
+	require.NoError(t, err)
+	require.Len(t, decision.Changes, 1)
+	require.Nil(t, decision.Changes[0].Difference, "no part is another")
+}
+
 func TestIntrospectingAnUnknownRemoteSchema(t *testing.T) {
 	c := command[IntrospectRemoteSchema](t, `{"type":"introspect_remote_schema","args":{"name":"none"}}`)
 	refusal(t, c.Check(World{}), domain.NotFound, "$.args", `remote schema: "none" not found`)

@@ -210,7 +210,7 @@ func (c reloadFetched) decide(w World) ([]Change, error) {
 	var changes []Change
 	for _, r := range c.fetched {
 		if old, known := lookup[RemoteSchema](w.Catalog, r.Key()); known && old.SameDefinition(r) {
-			changes = append(changes, put(w.Catalog, r)...)
+			changes = append(changes, putReloaded(w, r)...)
 		}
 	}
 	return changes, nil

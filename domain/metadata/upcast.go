@@ -49,7 +49,7 @@ func upcastUnnamedDefinitions(raw []byte) ([]byte, error) {
 	}
 	changes := make([]Change, len(old))
 	for i, o := range old {
-		changes[i] = Change{o.Type, o.Object.Kind, o.Object.Name, o.After, o.Before}
+		changes[i] = Change{Type: o.Type, Kind: o.Object.Kind, Name: o.Object.Name, Definition: o.After, Before: o.Before}
 	}
 	return EncodeChanges(changes), nil
 }
