@@ -106,7 +106,7 @@ type Serve struct {
 	EnableAllowlist toggle `env:"SERVICE_GRAPHQL_ENABLE_ALLOWLIST,HASURA_GRAPHQL_ENABLE_ALLOWLIST" help:"Only operations of allowed collections are answered, except for the admin." default:"false" group:"GraphQL"`
 	AllowlistMode   string `name:"allowlist-mode" env:"SERVICE_GRAPHQL_ALLOWLIST_MODE,HASURA_GRAPHQL_ALLOWLIST_MODE" help:"What --enable-allowlist does with an operation that is not allowed: refuse it, or run it and report it in the log." enum:"enforce,report" default:"enforce" group:"GraphQL"`
 	RefetchInterval int    `name:"live-queries-multiplexed-refetch-interval" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_REFETCH_INTERVAL" help:"Milliseconds between two looks of a subscription." default:"1000" group:"GraphQL"`
-	BatchSize       int    `name:"live-queries-multiplexed-batch-size" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE" help:"Subscribers that share one look." default:"100" group:"GraphQL"`
+	BatchSize       int    `name:"live-queries-multiplexed-batch-size" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE,HASURA_GRAPHQL_LIVE_QUERIES_MULTIPLEXED_BATCH_SIZE" help:"Subscribers with values of their own that share one statement." default:"100" group:"GraphQL"`
 	MaxSubscribers  int    `name:"live-queries-max-subscribers" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MAX_SUBSCRIBERS,HASURA_GRAPHQL_LIVE_QUERIES_MAX_SUBSCRIBERS" help:"Subscriptions that this node keeps at once." default:"50000" group:"GraphQL"`
 	LiveConnections int    `name:"live-queries-max-connections" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MAX_CONNECTIONS,HASURA_GRAPHQL_LIVE_QUERIES_MAX_CONNECTIONS" help:"Connections to the database that subscriptions use at once." default:"8" group:"GraphQL"`
 	Stringify       toggle `name:"stringify-numeric-types" env:"SERVICE_GRAPHQL_STRINGIFY_NUMERIC_TYPES,HASURA_GRAPHQL_STRINGIFY_NUMERIC_TYPES" help:"Send bigint, numeric and double precision as strings." default:"false" group:"GraphQL"`
@@ -138,8 +138,9 @@ type Serve struct {
 
 	KeepAlive         duration `name:"websocket-keepalive" env:"SERVICE_GRAPHQL_WEBSOCKET_KEEPALIVE,HASURA_GRAPHQL_WEBSOCKET_KEEPALIVE" help:"Time between two signs of life over a websocket." default:"5s" group:"Websockets"`
 	InitTimeout       duration `name:"websocket-init-timeout" env:"SERVICE_GRAPHQL_WEBSOCKET_INIT_TIMEOUT,HASURA_GRAPHQL_WEBSOCKET_INIT_TIMEOUT" help:"How long a websocket may be open before its client says who it is." default:"10s" group:"Websockets"`
-	SocketTimeout     duration `name:"websocket-write-timeout" env:"SERVICE_GRAPHQL_WEBSOCKET_WRITE_TIMEOUT,HASURA_GRAPHQL_WEBSOCKET_WRITE_TIMEOUT" help:"How long a client may take to take in one message." default:"30s" group:"Websockets"`
-	SocketOperations  int      `name:"websocket-max-operations" env:"SERVICE_GRAPHQL_WEBSOCKET_MAX_OPERATIONS,HASURA_GRAPHQL_WEBSOCKET_MAX_OPERATIONS" help:"Operations that may run at once over one websocket." default:"1000" group:"Websockets"`
+	SocketTimeout     duration `name:"websocket-write-timeout" env:"SERVICE_GRAPHQL_WEBSOCKET_WRITE_TIMEOUT,HASURA_GRAPHQL_WEBSOCKET_WRITE_TIMEOUT" help:"How long a client may take to take in one message, before it is given up. Of what a subscriber has not taken in yet only the newest answer is kept." default:"30s" group:"Websockets"`
+	SocketOperations  int      `name:"websocket-max-operations" env:"SERVICE_GRAPHQL_WEBSOCKET_MAX_OPERATIONS,HASURA_GRAPHQL_WEBSOCKET_MAX_OPERATIONS" help:"Operations, subscriptions among them, that may run at once over one websocket." default:"1000" group:"Websockets"`
+	MaxMessage        size     `name:"websocket-max-message-size" env:"SERVICE_GRAPHQL_WEBSOCKET_MAX_MESSAGE_SIZE,HASURA_GRAPHQL_WEBSOCKET_MAX_MESSAGE_SIZE" help:"Longest message of a client over a websocket, such as 16MiB; 64KiB before it says who it is." default:"16MiB" group:"Websockets"`
 	SocketCompression toggle   `name:"websocket-compression" env:"SERVICE_GRAPHQL_CONNECTION_COMPRESSION,HASURA_GRAPHQL_CONNECTION_COMPRESSION" help:"Compress what is sent over websockets, for clients that can read that." default:"false" group:"Websockets"`
 	ReadCookie        toggle   `name:"ws-read-cookie" env:"SERVICE_GRAPHQL_WS_READ_COOKIE,HASURA_GRAPHQL_WS_READ_COOKIE" help:"Believe the cookie of a websocket's handshake although --disable-cors is set, which only that needs." default:"false" group:"Websockets"`
 
@@ -213,6 +214,7 @@ func (s *Serve) validateNumbers() error {
 		{"--live-queries-max-subscribers", int64(s.MaxSubscribers)},
 		{"--live-queries-max-connections", int64(s.LiveConnections)},
 		{"--websocket-max-operations", int64(s.SocketOperations)},
+		{"--websocket-max-message-size", int64(s.MaxMessage)},
 		{"--websocket-keepalive", int64(s.KeepAlive)},
 		{"--websocket-init-timeout", int64(s.InitTimeout)},
 		{"--websocket-write-timeout", int64(s.SocketTimeout)},
@@ -293,12 +295,13 @@ func (s *Serve) liveQueries() livequery.Config {
 // sockets is how websockets are kept.
 func (s *Serve) sockets() api.Sockets {
 	return api.Sockets{
-		KeepAlive:     time.Duration(s.KeepAlive),
-		InitTimeout:   time.Duration(s.InitTimeout),
-		WriteTimeout:  time.Duration(s.SocketTimeout),
-		MaxOperations: s.SocketOperations,
-		ReadCookie:    bool(s.ReadCookie),
-		Compress:      bool(s.SocketCompression),
+		KeepAlive:       time.Duration(s.KeepAlive),
+		InitTimeout:     time.Duration(s.InitTimeout),
+		WriteTimeout:    time.Duration(s.SocketTimeout),
+		MaxOperations:   s.SocketOperations,
+		MaxMessageBytes: int64(s.MaxMessage),
+		ReadCookie:      bool(s.ReadCookie),
+		Compress:        bool(s.SocketCompression),
 	}
 }
 

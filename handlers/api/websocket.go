@@ -33,6 +33,9 @@ type Sockets struct {
 	WriteTimeout time.Duration
 	// MaxOperations is how many operations of one client may run at once.
 	MaxOperations int
+	// MaxMessageBytes is how long a message of a client may be. Before it has said
+	// who it is, it is [MaxIntroductionBytes] at most.
+	MaxMessageBytes int64
 	// ReadCookie believes the cookies of a handshake although no CORS settings
 	// protect them.
 	ReadCookie bool
@@ -42,17 +45,22 @@ type Sockets struct {
 
 // The defaults of [Sockets].
 const (
-	DefaultKeepAlive     = 5 * time.Second
-	DefaultInitTimeout   = 10 * time.Second
-	DefaultWriteTimeout  = 30 * time.Second
-	DefaultMaxOperations = 1000
+	DefaultKeepAlive       = 5 * time.Second
+	DefaultInitTimeout     = 10 * time.Second
+	DefaultWriteTimeout    = 30 * time.Second
+	DefaultMaxOperations   = 1000
+	DefaultMaxMessageBytes = 16 << 20
 )
+
+// MaxIntroductionBytes is how long a message of a client may be that has not said who it is.
+const MaxIntroductionBytes = MaxHeaderBytes
 
 func (s Sockets) withDefaults() Sockets {
 	setDefault(&s.KeepAlive, DefaultKeepAlive)
 	setDefault(&s.InitTimeout, DefaultInitTimeout)
 	setDefault(&s.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&s.MaxOperations, DefaultMaxOperations)
+	setDefault(&s.MaxMessageBytes, DefaultMaxMessageBytes)
 	return s
 }
 
@@ -105,7 +113,7 @@ func (e webSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // it is answered
 	}
-	conn.SetReadLimit(e.cfg.MaxBodyBytes)
+	conn.SetReadLimit(min(MaxIntroductionBytes, e.cfg.Sockets.MaxMessageBytes))
 	s := e.newSocket(conn, r)
 	if !e.sockets.enter(s) {
 		s.close(websocket.StatusGoingAway, stopping)

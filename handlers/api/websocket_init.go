@@ -126,6 +126,7 @@ func (s *socket) letIn(who *introduced) {
 		s.expiring = time.AfterFunc(time.Until(who.Expires), func() { s.close(closeForbidden, "the session has expired") })
 	}
 	s.mu.Unlock()
+	s.conn.SetReadLimit(s.cfg.Sockets.MaxMessageBytes)
 	s.write(say(wordAck, "", nil))
 	if !s.speaks.strict {
 		s.write(say(s.speaks.keepAlive, "", nil))

@@ -75,7 +75,7 @@ func (s *socket) admit(o *ongoing) error {
 	case exists:
 		return domain.RefuseAt("$", startFailed, "an operation already exists with this id: %s", o.id)
 	case full:
-		return domain.RefuseAt("$", startFailed, "this connection has %d operations running already, which is all it may have", s.cfg.Sockets.MaxOperations)
+		return domain.RefuseAt("$", startFailed, "%d operations run over this connection already, which is all it may have: stop some, or open another", s.cfg.Sockets.MaxOperations)
 	}
 	return domain.RefuseAt("$", startFailed, stopping)
 }

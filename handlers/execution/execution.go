@@ -269,12 +269,21 @@ const (
 
 // read runs statements that only read, all in one snapshot, in one round trip.
 func (e *Executor) read(ctx context.Context, statements []bound) ([]*rowset, error) {
+	sets, err := e.readPlainly(ctx, statements)
+	if err != nil {
+		return nil, presented(err, "$")
+	}
+	return sets, nil
+}
+
+// readPlainly is read, with errors as they came.
+func (e *Executor) readPlainly(ctx context.Context, statements []bound) ([]*rowset, error) {
 	if len(statements) == 0 {
 		return nil, nil
 	}
 	conn, err := e.pool.Acquire(ctx)
 	if err != nil {
-		return nil, presented(fmt.Errorf("acquire a connection: %w", err), "$")
+		return nil, fmt.Errorf("acquire a connection: %w", err)
 	}
 	defer conn.Release()
 	pg := conn.Conn().PgConn()
@@ -287,7 +296,7 @@ func (e *Executor) read(ctx context.Context, statements []bound) ([]*rowset, err
 		sets, err = pipeline(ctx, pg, statements)
 	}
 	if err != nil {
-		return nil, presented(fmt.Errorf("read rows: %w", err), "$")
+		return nil, fmt.Errorf("read rows: %w", err)
 	}
 	return sets, nil
 }

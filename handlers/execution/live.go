@@ -166,9 +166,9 @@ func (e *Executor) AnswerLive(ctx context.Context, all []*Live) ([][]byte, error
 	for i, s := range statements {
 		sent[i] = bound{s.SQL, manyValues(s, i, all)}
 	}
-	sets, err := e.read(ctx, sent)
+	sets, err := e.readPlainly(ctx, sent)
 	if err != nil {
-		return nil, err
+		return nil, failedTogether(err, len(all))
 	}
 	defer free(sets)
 	shares := make([][]*rowset, len(all))

@@ -47,7 +47,7 @@ func (e *Executor) answerApart(ctx context.Context, all []*Live) ([][]byte, erro
 	for i, l := range all {
 		var err error
 		if answers[i], err = e.query(ctx, l.operation, newOutside(l.operation)); err != nil {
-			return nil, err
+			return nil, failedTogether(err, len(all))
 		}
 	}
 	return answers, nil

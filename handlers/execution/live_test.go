@@ -124,3 +124,30 @@ func TestWhatIsNoSubscriptionIsNotPreparedAsOne(t *testing.T) {
 		require.Equal(t, code, refusal(t, err).Code, query)
 	}
 }
+
+func TestARefusalSaysWhetherOnlySomeOfTheRequestsAreToBlame(t *testing.T) {
+	t.Parallel()
+	e := musicalEngine(t)
+	e.exec(`create function checked(a artist) returns int language plpgsql stable as $$ begin if a.id = 2 then raise 'not this one'; end if; return a.id; end $$`)
+	e.do(`{"type":"add_computed_field","args":{"table":"artist","name":"checked","definition":{"function":"checked"}}}`)
+	const query = `subscription ($id: Int) { artist(where: {id: {_eq: $id}}) { checked } }`
+	one, two := e.live(asAdmin, query, `{"id":1}`), e.live(asAdmin, query, `{"id":2}`)
+	var spoiled *execution.Spoiled
+	_, err := e.run.AnswerLive(t.Context(), []*execution.Live{one, two})
+	require.ErrorAs(t, err, &spoiled)
+	require.Nil(t, refusal(t, err).Internal, "nobody is told what the others asked for")
+	_, err = e.run.AnswerLive(t.Context(), []*execution.Live{two})
+	require.ErrorAs(t, err, &spoiled)
+	require.Contains(t, string(refusal(t, err).Internal), "not this one")
+
+	e.exec(`drop function checked(artist)`)
+	_, err = e.run.AnswerLive(t.Context(), []*execution.Live{one, two})
+	require.Error(t, err)
+	require.NotErrorAs(t, err, &spoiled, "no request could be answered")
+}
+
+func (e *engine) exec(sql string) {
+	e.t.Helper()
+	_, err := e.owner.Exec(e.t.Context(), sql)
+	require.NoError(e.t, err)
+}

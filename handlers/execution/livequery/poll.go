@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"annals/domain"
 	"annals/handlers/execution"
 )
 
@@ -36,16 +35,17 @@ func (h *Hub) look(ctx context.Context, s *shape) {
 			h.move(ctx, subscription)
 		}
 	}
-	h.ask(ctx, h.cohorts(s, nil))
+	h.ask(ctx, h.cohorts(s, func(c *cohort) bool { return c.update.Err == nil }))
+	h.ask(ctx, h.cohorts(s, func(c *cohort) bool { return c.update.Err != nil })) // they spoil each other's batches only
 }
 
-// cohorts lists the cohorts of a shape that are of a kind; nil is all.
+// cohorts lists the cohorts of a shape that are of a kind.
 func (h *Hub) cohorts(s *shape, wanted func(*cohort) bool) []*cohort {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := make([]*cohort, 0, len(s.cohorts))
 	for _, c := range s.cohorts {
-		if wanted == nil || wanted(c) {
+		if wanted(c) {
 			list = append(list, c)
 		}
 	}
@@ -78,7 +78,7 @@ func (h *Hub) askBatch(ctx context.Context, batch []*cohort) {
 		for i, c := range batch {
 			h.publish(c, Update{Answer: answers[i]})
 		}
-	case len(batch) > 1 && liesInValues(err):
+	case len(batch) > 1 && isSpoiled(err):
 		half := len(batch) / 2
 		h.askBatch(ctx, batch[:half])
 		h.askBatch(ctx, batch[half:])
@@ -99,19 +99,20 @@ func (h *Hub) lives(batch []*cohort) []*execution.Live {
 	return lives
 }
 
-// liesInValues reports whether an error may be of some of the requests that were sent
-// together, and not of all: PostgreSQL refused a value, or a row.
-func liesInValues(err error) bool {
-	var refusal *domain.Error
-	return errors.As(err, &refusal) && !refusal.Fault
+// isSpoiled reports whether an error may be of some of the requests that were sent
+// together, and not of all.
+func isSpoiled(err error) bool {
+	var spoiled *execution.Spoiled
+	return errors.As(err, &spoiled)
 }
 
-// fail tells a cohort that its answer could not be had. One that never had any ends.
+// fail tells a cohort that its answer could not be had. One that never had any ends, if
+// that is due to what it asks for: nobody waits for a value that was wrong from the start.
 func (h *Hub) fail(c *cohort, err error) {
 	h.mu.Lock()
 	began := c.asked
 	h.mu.Unlock()
-	if began {
+	if began || !isSpoiled(err) {
 		h.publish(c, Update{Err: err})
 		return
 	}
