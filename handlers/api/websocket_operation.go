@@ -103,6 +103,9 @@ func (s *socket) run(ctx context.Context, o *ongoing, payload json.RawMessage) {
 
 // begin reads an operation and checks that it can be begun.
 func (s *socket) begin(ctx context.Context, o *ongoing, payload json.RawMessage) (execution.Request, execution.Begun, error) {
+	if payload == nil {
+		payload = json.RawMessage("null") // which is refused in words that say what is missing
+	}
 	value, err := wire.Parse(payload)
 	if err != nil {
 		return execution.Request{}, execution.Begun{}, err
