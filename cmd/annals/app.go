@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ type App struct {
 	cfg        Serve
 	lines      api.Log
 	log        *slog.Logger
+	keysLog    *slog.Logger
 	db         *openDatabase
 	store      *eventstore.Store
 	live       *catalog.Live
@@ -62,7 +64,11 @@ func NewApp(ctx context.Context, cfg Serve, out io.Writer) (*App, error) {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // an enum
 	lines := onlyTypes(api.NewLog(out, level), cfg.LogTypes)
-	a := &App{cfg: cfg, lines: lines, log: slog.New(logHandler{lines: lines, level: level})}
+	a := &App{
+		cfg: cfg, lines: lines,
+		log:     slog.New(logHandler{lines: lines, level: level, kind: lineService}),
+		keysLog: slog.New(logHandler{lines: lines, level: level, kind: lineKeys}),
+	}
 
 	var err error
 	if a.db, err = openDB(ctx, cfg.Database, a.log); err != nil {
@@ -125,7 +131,8 @@ func (a *App) newAPI() (*api.API, error) {
 	if err != nil {
 		return nil, err
 	}
-	access.Log = a.log
+	access.Log, access.KeysLog = a.log, a.keysLog
+	access.HookAsked = func(ctx context.Context, c auth.HookCall) { a.lines(ctx, api.HookLine(c)) }
 	if a.who, err = auth.New(access); err != nil {
 		return nil, err
 	}
@@ -137,6 +144,7 @@ func (a *App) newAPI() (*api.API, error) {
 		Sockets:        a.cfg.sockets(),
 		MaxBodyBytes:   int64(a.cfg.MaxBody),
 		MinVersionWait: time.Duration(a.cfg.WaitLimit),
+		LogQueries:     slices.Contains(a.cfg.LogTypes, api.LineQuery),
 		DevMode:        bool(a.cfg.DevMode),
 		HideInternal:   !bool(a.cfg.AdminInternal),
 		Report: api.Report{

@@ -53,7 +53,7 @@ func modesOf(c indexedCase) []mode {
 		return gatedModes(webhookGate)
 	case c.name == "test_backend_user_no_admin_secret_fail":
 		return gates // where nothing but the secret is asked for, it is its bearer's right
-	case c.auth == "normal" && (strings.HasSuffix(c.feature, "-permissions") || os.Getenv("ANNALS_CONFORMANCE_GATES") != ""):
+	case c.auth == "normal" && (strings.HasSuffix(c.feature, "-permissions") || c.feature == "config-api" || os.Getenv("ANNALS_CONFORMANCE_GATES") != ""):
 		return append(modes(), gates...)
 	}
 	return modes()

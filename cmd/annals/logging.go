@@ -31,11 +31,15 @@ func (a *App) logAction(ctx context.Context, h execution.HandlerAnswered) {
 type logHandler struct {
 	lines api.Log
 	level slog.Leveler
+	kind  string
 	attrs []slog.Attr
 }
 
-// lineService is the type of what the service's parts have to say.
-const lineService = "service"
+// The types of what the service's parts have to say. None can be switched off.
+const (
+	lineService = "service"
+	lineKeys    = "jwk-refresh-log" // of the source of JWT's keys
+)
 
 // Enabled implements [slog.Handler].
 func (h logHandler) Enabled(_ context.Context, level slog.Level) bool {
@@ -57,7 +61,7 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 		add(a)
 	}
 	r.Attrs(add)
-	h.lines(ctx, api.Line{Type: lineService, Level: r.Level, Detail: detail})
+	h.lines(ctx, api.Line{Type: h.kind, Level: r.Level, Detail: detail})
 	return nil
 }
 

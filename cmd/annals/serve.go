@@ -51,10 +51,7 @@ func (c *serveCommand) Run(ctx context.Context, con console) (err error) {
 func (a *App) announce(ctx context.Context, address net.Addr) {
 	a.lines(ctx, api.Line{Type: lineStartup, Level: slog.LevelInfo, Detail: startup{
 		Kind: "server_configuration",
-		Info: configuration{
-			Version: Version, Address: address.String(), EnabledAPIs: a.cfg.EnabledAPIs, AdminSecretSet: a.cfg.hasSecret(),
-			OwnDatabase: a.db.own != nil, Position: a.Position(), InconsistentObjects: a.Inconsistent(),
-		},
+		Info: a.configuration(address),
 	}})
 	if !a.cfg.hasSecret() {
 		a.log.Warn("no admin secret is set: whoever reaches this server is its admin; set one with --admin-secret or SERVICE_GRAPHQL_ADMIN_SECRET")
@@ -74,12 +71,42 @@ type startup struct {
 	Info any    `json:"info"`
 }
 
+// configuration is what the server runs with, by the names of v1.3 where it has
+// one. No secret is in it, and no URL that could hold one.
 type configuration struct {
-	Version             string   `json:"version"`
-	Address             string   `json:"address"`
-	EnabledAPIs         []string `json:"enabled_apis"`
-	AdminSecretSet      bool     `json:"is_admin_secret_set"`
-	OwnDatabase         bool     `json:"own_database"`
-	Position            int64    `json:"position"`
-	InconsistentObjects int      `json:"inconsistent_objects"`
+	Version             string       `json:"version"`
+	Address             string       `json:"address"`
+	Port                int          `json:"port"`
+	ServerHost          string       `json:"server_host"`
+	Isolation           string       `json:"transaction_isolation"`
+	AdminSecretSet      bool         `json:"admin_secret_set"`
+	AuthHookSet         bool         `json:"auth_hook_set"`
+	AuthHookMode        string       `json:"auth_hook_mode"`
+	JWTSet              bool         `json:"jwt_set"`
+	UnauthorizedRole    string       `json:"unauth_role"`
+	CORSDomain          string       `json:"cors_domain"`
+	CORSDisabled        toggle       `json:"cors_disabled"`
+	EnabledAPIs         apiNames     `json:"enabled_apis"`
+	EnabledLogTypes     logTypeNames `json:"enabled_log_types"`
+	LogLevel            string       `json:"log_level"`
+	StringifyNumeric    toggle       `json:"stringify_numeric_types"`
+	AllowListEnabled    toggle       `json:"enable_allowlist"`
+	DevMode             toggle       `json:"dev_mode"`
+	AdminInternalErrors toggle       `json:"admin_internal_errors"`
+	OwnDatabase         bool         `json:"own_database"`
+	Position            int64        `json:"position"`
+	InconsistentObjects int          `json:"inconsistent_objects"`
+}
+
+func (a *App) configuration(address net.Addr) configuration {
+	c := a.cfg
+	return configuration{
+		Version: Version, Address: address.String(), Port: c.ServerPort, ServerHost: c.ServerHost,
+		Isolation:      c.Isolation,
+		AdminSecretSet: c.hasSecret(), AuthHookSet: c.AuthHook != "", AuthHookMode: c.AuthHookMode, JWTSet: c.JWTSecret != "",
+		UnauthorizedRole: c.UnauthorizedRole, CORSDomain: c.CorsDomain, CORSDisabled: c.DisableCors,
+		EnabledAPIs: c.EnabledAPIs, EnabledLogTypes: c.LogTypes, LogLevel: c.LogLevel,
+		StringifyNumeric: c.Stringify, AllowListEnabled: c.EnableAllowlist, DevMode: c.DevMode, AdminInternalErrors: c.AdminInternal,
+		OwnDatabase: a.db.own != nil, Position: a.Position(), InconsistentObjects: a.Inconsistent(),
+	}
 }

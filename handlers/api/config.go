@@ -38,6 +38,10 @@ type Config struct {
 	// still call itself ready. 0: [DefaultReadyLag].
 	ReadyLag int64
 
+	// LogQueries writes a line with the text of each GraphQL operation, and with
+	// the SQL that answers it: see [LineQuery].
+	LogQueries bool
+
 	// DevMode shows every caller the internal details of errors.
 	DevMode bool
 	// HideInternal keeps the internal details of errors from admins as well.

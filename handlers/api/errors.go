@@ -73,12 +73,19 @@ func statusOf(e *domain.Error) int {
 	return http.StatusBadRequest
 }
 
-// refuse answers with an error. The cause of an internal one is written to
-// the log, as the client is not told.
+// refuse answers with an error.
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := a.problemOf(r, err, errGone)
+	answer(w, p.status, encode(p))
+}
+
+// problemOf describes an error for the caller, and for the request's line of
+// the log. The cause of an internal one is written to the log, as the client
+// is not told; gone is the error of a request that nobody waits for any more.
+func (a *API) problemOf(r *http.Request, err, gone error) problem {
 	p, known := describe(err)
 	if !known && r.Context().Err() != nil {
-		p, known = describe(errGone)
+		p, known = describe(gone)
 	}
 	if !known {
 		a.logInternal(r, err)
@@ -91,7 +98,7 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		p.Internal = nil
 	}
 	x.problem = &p
-	answer(w, p.status, encode(p))
+	return p
 }
 
 // showsInternal reports whether the internal details of an error may be told.

@@ -21,6 +21,7 @@ type exchange struct {
 	caller    *auth.Caller  // nil: not asked, or not let in
 	executed  time.Duration // how long the operation took; 0 when none ran
 	problem   *problem      // nil: success
+	query     *queryText    // what failed, where queries are logged; else nil
 }
 
 type exchangeKey struct{}

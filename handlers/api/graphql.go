@@ -86,7 +86,11 @@ func (g graphQL) run(r *http.Request, caller auth.Caller, request plan.Request, 
 	body, err := g.operations.Run(r.Context(), execution.Request{
 		Session: caller.Session, BackendOnly: caller.BackendOnly, Query: request,
 		Client: execution.Client{Header: r.Header, Host: r.Host, Answer: heard},
+		Told:   g.telling(r, caller, request),
 	})
+	if err != nil && g.cfg.LogQueries {
+		exchangeOf(r).query = new(textOf(request))
+	}
 	exchangeOf(r).executed += time.Since(start)
 	return body, err
 }
@@ -144,29 +148,12 @@ func graphQLErrors(p problem) graphQLErrorBody {
 	return graphQLErrorBody{[]graphQLError{{graphQLExtensions{p.Internal, p.Path, p.Code}, p.Error}}}
 }
 
-// problemOf describes an error for this caller, and logs what the client is
-// not told.
-func (g graphQL) problemOf(r *http.Request, err error) problem {
-	p, known := describe(err)
-	if !known && r.Context().Err() != nil {
-		p, known = describe(errOperationGone)
-	}
-	if !known {
-		g.logInternal(r, err)
-	}
-	if p.Path == "" {
-		p.Path = "$"
-	}
-	x := exchangeOf(r)
-	if !g.showsInternal(x) {
-		p.Internal = nil
-	}
-	x.problem = &p
-	return p
-}
-
 // errOperationGone is what becomes of an operation whose client hung up.
 var errOperationGone = domain.RefuseAt("$", domain.Timeout, "the request was cancelled before it was answered")
+
+func (g graphQL) problemOf(r *http.Request, err error) problem {
+	return g.API.problemOf(r, err, errOperationGone)
+}
 
 func (g graphQL) refuseGraphQL(w http.ResponseWriter, r *http.Request, err error) {
 	p := g.problemOf(r, err)

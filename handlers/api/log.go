@@ -84,7 +84,8 @@ type operationDetail struct {
 	ExecutionTime *float64          `json:"query_execution_time,omitempty"` // seconds
 	ResponseSize  int               `json:"response_size"`
 	UserVariables map[string]string `json:"user_vars"`
-	Error         *errorDetail      `json:"error,omitempty"`
+	Error         *errorDetail      `json:"error"`
+	Query         *queryText        `json:"query"` // of a GraphQL operation that failed, where [Config.LogQueries] is set
 }
 
 // errorDetail is the error without its internal part, which may quote rows.
@@ -93,6 +94,8 @@ type errorDetail struct {
 	Error string      `json:"error"`
 	Code  domain.Code `json:"code"`
 }
+
+func (p problem) detail() *errorDetail { return &errorDetail{p.Path, p.Error, p.Code} }
 
 type httpInfo struct {
 	Status          int     `json:"status"`
@@ -122,7 +125,7 @@ func (a *API) tell(next http.Handler) http.Handler {
 
 func detailOf(r *http.Request, x *exchange, w middleware.WrapResponseWriter) httpDetail {
 	d := httpDetail{
-		Operation: operationDetail{RequestID: x.requestID, ResponseSize: w.BytesWritten()},
+		Operation: operationDetail{RequestID: x.requestID, ResponseSize: w.BytesWritten(), Query: x.query},
 		HTTP: httpInfo{
 			Status: statusCode(w), Version: r.Proto, URL: r.URL.EscapedPath(), Method: r.Method,
 			IP: middleware.GetClientIP(r.Context()),
@@ -139,7 +142,7 @@ func detailOf(r *http.Request, x *exchange, w middleware.WrapResponseWriter) htt
 		d.Operation.ExecutionTime = &seconds
 	}
 	if x.problem != nil {
-		d.Operation.Error = &errorDetail{x.problem.Path, x.problem.Error, x.problem.Code}
+		d.Operation.Error = x.problem.detail()
 	}
 	return d
 }

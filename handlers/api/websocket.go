@@ -102,6 +102,7 @@ func (e webSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !e.cfg.CORS.disabled && !e.cfg.CORS.allows(origin) {
 		p := e.problemOf(r, errOrigin)
+		e.logRejected(r, p)
 		answer(w, p.status, encode(graphQLErrors(p)))
 		return
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -106,7 +107,7 @@ func (s *socket) deny(why string) {
 	s.mu.Lock()
 	s.denied, s.who = why, nil
 	s.mu.Unlock()
-	s.logSocket(socketEvent{Type: "conn_err", Detail: why}, "")
+	s.logSocket(slog.LevelError, socketEvent{"conn_err", why}, "")
 	if s.speaks.strict {
 		s.close(closeForbidden, why)
 		return

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync/atomic"
 
 	"annals/domain"
 	"annals/domain/engine/plan"
@@ -22,6 +23,7 @@ type ongoing struct {
 	id     string
 	who    *introduced
 	cancel context.CancelFunc
+	text   atomic.Pointer[queryText] // nil: not read yet
 
 	// Guarded by the socket's lock.
 	subscription *livequery.Subscription
@@ -34,7 +36,7 @@ func (s *socket) start(id string, payload json.RawMessage) {
 	o := &ongoing{id: id, cancel: cancel}
 	if err := s.admit(o); err != nil {
 		cancel()
-		s.logSocket(socketEvent{Type: "operation", Detail: err.Error(), Operation: id}, "")
+		s.logOperation(o, operationPhase{"proto_err", err.Message})
 		s.write(s.speaks.refused(id, s.problemOf(s.requestOf(nil), err), s.present)...)
 		return
 	}
@@ -46,7 +48,7 @@ func (s *socket) start(id string, payload json.RawMessage) {
 
 // admit counts an operation in. Where the newer dialect has a status for why it is not,
 // the connection is closed with it.
-func (s *socket) admit(o *ongoing) error {
+func (s *socket) admit(o *ongoing) *domain.Error {
 	s.mu.Lock()
 	o.who = s.who
 	_, exists := s.running[o.id]
@@ -94,8 +96,9 @@ func (s *socket) run(ctx context.Context, o *ongoing, payload json.RawMessage) {
 	}
 	switch {
 	case err != nil:
-		s.logSocket(socketEvent{Type: "operation", Detail: err.Error(), Operation: o.id}, "")
-		s.finish(o, s.speaks.refused(o.id, s.problemOf(r.WithContext(ctx), err), s.present)...)
+		p := s.problemOf(r.WithContext(ctx), err)
+		s.logOperation(o, operationPhase{"query_err", p.detail()})
+		s.finish(o, s.speaks.refused(o.id, p, s.present)...)
 	case begun.Kind != plan.Subscription:
 		s.answer(ctx, r, o, begun)
 	}
@@ -114,9 +117,12 @@ func (s *socket) begin(ctx context.Context, o *ongoing, payload json.RawMessage)
 	if err != nil {
 		return execution.Request{}, execution.Begun{}, err
 	}
+	o.text.Store(new(textOf(query)))
+	s.logOperation(o, operationPhase{Type: "started"})
 	request := execution.Request{
 		Session: o.who.Session, BackendOnly: o.who.BackendOnly, Query: query,
 		Client: execution.Client{Header: o.who.header, Host: s.handshake.Host},
+		Told:   s.telling(s.handshake, o.who.Caller, query),
 	}
 	begun, err := s.subscriptions.Begin(ctx, request)
 	return request, begun, err
@@ -125,11 +131,14 @@ func (s *socket) begin(ctx context.Context, o *ongoing, payload json.RawMessage)
 // answer runs a query or a mutation.
 func (s *socket) answer(ctx context.Context, r *http.Request, o *ongoing, begun execution.Begun) {
 	body, err := begun.Run(ctx)
-	first := say(s.speaks.data, o.id, body)
-	if err != nil {
-		first = s.speaks.failed(o.id, s.problemOf(r.WithContext(ctx), err), s.present)
+	if err == nil {
+		s.logOperation(o, operationPhase{Type: "completed"})
+		s.finish(o, say(s.speaks.data, o.id, body), say(wordComplete, o.id, nil))
+		return
 	}
-	s.finish(o, first, say(wordComplete, o.id, nil))
+	p := s.problemOf(r.WithContext(ctx), err)
+	s.logOperation(o, operationPhase{"query_err", p.detail()})
+	s.finish(o, s.speaks.failed(o.id, p, s.present), say(wordComplete, o.id, nil))
 }
 
 func (s *socket) subscribe(ctx context.Context, o *ongoing, request execution.Request) error {
@@ -188,14 +197,17 @@ func (s *socket) bringNews() {
 }
 
 func (s *socket) bring(o *ongoing, u livequery.Update) {
-	switch {
-	case u.Err == nil:
+	if u.Err == nil {
 		s.tell(o, say(s.speaks.data, o.id, u.Answer))
-	case u.Last:
-		s.finish(o, s.speaks.refused(o.id, s.problemOf(s.requestOf(o.who), u.Err), s.present)...)
-	default:
-		s.tell(o, s.speaks.failed(o.id, s.problemOf(s.requestOf(o.who), u.Err), s.present))
+		return
 	}
+	p := s.problemOf(s.requestOf(o.who), u.Err)
+	s.logOperation(o, operationPhase{"query_err", p.detail()})
+	if u.Last {
+		s.finish(o, s.speaks.refused(o.id, p, s.present)...)
+		return
+	}
+	s.tell(o, s.speaks.failed(o.id, p, s.present))
 }
 
 // tell says something about an operation, if it was not stopped.
@@ -244,8 +256,8 @@ func (s *socket) stopOperation(id string) {
 	s.mu.Lock()
 	o := s.running[id]
 	s.mu.Unlock()
-	if o != nil {
-		s.forget(o)
+	if o != nil && s.forget(o) {
+		s.logOperation(o, operationPhase{Type: "stopped"})
 	}
 }
 

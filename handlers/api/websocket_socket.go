@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -46,13 +47,13 @@ type introduced struct {
 
 // serve talks with the client until one of both ends it.
 func (s *socket) serve() {
-	s.logSocket(socketEvent{Type: "accepted"}, "")
+	s.logSocket(slog.LevelInfo, socketEvent{Type: "accepted"}, "")
 	late := time.AfterFunc(s.cfg.Sockets.InitTimeout, s.initTimeout)
 	var tending sync.WaitGroup
 	tending.Go(s.tend)
 	err := s.read()
 	late.Stop()
-	s.logSocket(socketEvent{Type: "closed"}, closeReason(err))
+	s.logSocket(slog.LevelInfo, socketEvent{Type: "closed"}, closeReason(err))
 	s.end()
 	s.stopAll()
 	tending.Wait()

@@ -48,11 +48,16 @@ func (answering) Subscribe(context.Context, execution.Request, func()) (*liveque
 // talking is a service with websockets.
 func talking(t *testing.T, c api.Config) (url string, a *api.API) {
 	t.Helper()
+	return talkingTo(t, c, new(lines))
+}
+
+func talkingTo(t *testing.T, c api.Config, log *lines) (url string, a *api.API) {
+	t.Helper()
 	who, err := auth.New(withSecret())
 	require.NoError(t, err)
 	a = api.New(c, api.Deps{
 		Auth: who, Commands: &commands{}, Operations: answering{}, Subscriptions: answering{},
-		State: &state{}, Registry: prometheus.NewRegistry(), Log: new(lines).take,
+		State: &state{}, Registry: prometheus.NewRegistry(), Log: log.take,
 	})
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)

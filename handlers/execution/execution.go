@@ -145,6 +145,8 @@ type Operation struct {
 	Session   domain.Session
 	Variables map[string]json.RawMessage
 	Client    Client
+	// told is [Request.Told].
+	told func([]Told)
 	// steps are the statements of a query, nil where they are still to be made.
 	steps []translate.Step
 }
@@ -169,6 +171,7 @@ func (e *Executor) begin(ctx context.Context, op Operation) (outside, error) {
 // finish runs an operation whose handlers have answered.
 func (e *Executor) finish(ctx context.Context, op Operation, known outside) ([]byte, error) {
 	if op.Plan.Kind == plan.Mutation {
+		op.tell(nil)
 		return answered(e.mutate(ctx, op, known))
 	}
 	return answered(e.query(ctx, op, known))
@@ -207,6 +210,9 @@ func (e *Executor) query(ctx context.Context, op Operation, found outside) ([]by
 			}
 			statements = append(statements, bound{statement.SQL, values})
 		}
+	}
+	if op.told != nil {
+		op.tell(toldOf(op.Plan, steps, statements))
 	}
 	sets, err := e.readBeside(ctx, op, statements, found)
 	if err != nil {

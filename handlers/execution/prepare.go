@@ -108,7 +108,7 @@ func (p *prepared) operation(r Request) (Operation, error) {
 	if err != nil {
 		return Operation{}, err
 	}
-	return Operation{Plan: p.plan, Session: r.Session, Variables: variables, Client: r.Client, steps: p.steps}, nil
+	return Operation{Plan: p.plan, Session: r.Session, Variables: variables, Client: r.Client, told: r.Told, steps: p.steps}, nil
 }
 
 func constantBytes(op *plan.Operation) (bytes int) {

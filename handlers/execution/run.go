@@ -15,6 +15,9 @@ type Request struct {
 	Query       plan.Request
 	// Client is who asked, for servers that help to answer.
 	Client Client
+	// Told is called before the operation is run, with the SQL of each root field
+	// of a query; nil for what is no query. It must not block. Nil: nobody is told.
+	Told func([]Told)
 }
 
 // Run makes the plan of an operation against the metadata of this moment, runs
@@ -54,6 +57,9 @@ func (e *Executor) Begin(ctx context.Context, r Request) (Begun, error) {
 		return Begun{}, err
 	}
 	known, err := e.begin(ctx, op)
+	if err == nil && op.Plan.Kind == plan.Subscription {
+		op.tell(nil)
+	}
 	run := func(ctx context.Context) ([]byte, error) { return e.finish(ctx, op, known) }
 	return Begun{op.Plan.Kind, run}, err
 }

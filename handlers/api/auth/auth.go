@@ -73,6 +73,10 @@ type Config struct {
 	// Log takes what an operator should know: why a call failed. Nil: nothing
 	// is told.
 	Log *slog.Logger
+	// KeysLog takes what is to be known of the source of keys. Nil: Log.
+	KeysLog *slog.Logger
+	// HookAsked is told of each call of the webhook. Nil: nobody is told.
+	HookAsked func(context.Context, HookCall)
 }
 
 // Secret is an admin secret and the name it has in the history.
@@ -140,6 +144,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.KeysLog == nil {
+		c.KeysLog = c.Log
+	}
+	if c.HookAsked == nil {
+		c.HookAsked = func(context.Context, HookCall) {}
 	}
 	return c
 }

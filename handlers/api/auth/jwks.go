@@ -62,7 +62,7 @@ type keySet struct {
 func (s *keySet) known() bool { return len(s.keys) > 0 }
 
 func newKeySource(url string, c Config) *keySource {
-	s := &keySource{url: url, client: c.Client, now: c.Now, log: c.Log, busy: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	s := &keySource{url: url, client: c.Client, now: c.Now, log: c.KeysLog, busy: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	s.current.Store(&keySet{})
 	return s
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -60,6 +59,15 @@ const WebhookCredential = "webhook"
 // userAgent is what we call ourselves in calls that leave.
 const userAgent = "annals"
 
+// HookCall is one call of the webhook, and what came of it. Its answer is not
+// there: it holds a session.
+type HookCall struct {
+	URL    string
+	Mode   HookMode
+	Status int   // 0: there was no answer
+	Err    error // why there was none, or why it could not be read
+}
+
 // hook lets in whom the webhook knows, with the session that it says. Nothing
 // is kept from one request to the next.
 type hook struct {
@@ -68,29 +76,28 @@ type hook struct {
 	timeout  time.Duration
 	client   *http.Client
 	now      func() time.Time
-	log      *slog.Logger
+	asked    func(context.Context, HookCall)
 	roleName string // the role variable in messages
 }
 
 func newHook(w WebhookConfig, c Config) *hook {
 	return &hook{
 		url: w.URL, mode: cmp.Or(w.Mode, HookGET), timeout: cmp.Or(w.Timeout, DefaultHookTimeout),
-		client: c.Client, now: c.Now, log: c.Log, roleName: c.HeaderPrefix + "role",
+		client: c.Client, now: c.Now, asked: c.HookAsked, roleName: c.HeaderPrefix + "role",
 	}
 }
 
 func (k *hook) Authenticate(ctx context.Context, h http.Header) (Caller, error) {
 	status, body, err := k.ask(ctx, h)
+	k.asked(ctx, HookCall{URL: k.url, Mode: k.mode, Status: status, Err: err})
 	switch {
 	case ctx.Err() != nil:
 		return Caller{}, fmt.Errorf("ask the authentication webhook: %w", ctx.Err())
 	case err != nil:
-		k.log.Warn("the authentication webhook could not be asked", "error", err)
 		return Caller{}, fault("webhook authentication request failed")
 	case status == http.StatusUnauthorized:
 		return Caller{}, &Denied{"Authentication hook unauthorized this request"}
 	case status != http.StatusOK:
-		k.log.Warn("the authentication webhook answered with an unexpected status", "status", status)
 		return Caller{}, fault("Invalid response from authorization hook")
 	}
 	return k.caller(body)
