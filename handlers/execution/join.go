@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -54,43 +55,48 @@ func (j Joins) withDefaults() Joins {
 type joins struct {
 	join.Needs
 	fault error
+	key   join.Key // of the row that is written
 }
 
 // join leaves a hole for the value of a remote field, and notes the row's key.
 func (w *writer) join(j *translate.Join, row [][]byte) {
-	for _, c := range j.Present {
-		if row[c] == nil {
-			w.null()
-			return
-		}
+	if anyNull(j.Keys, row) || anyNull(j.Present, row) {
+		w.null()
+		return
 	}
-	keys := make([]string, len(j.Keys))
-	for i, k := range j.Keys {
-		if row[k.Column] == nil {
-			w.null()
-			return
-		}
+	key := w.joins.key[:0]
+	for _, k := range j.Keys {
 		var err error
-		if keys[i], err = literal(row[k.Column], k.Encoding); err != nil && w.joins.fault == nil {
+		if key, err = withLiteral(key, row[k.Column], k.Encoding); err != nil && w.joins.fault == nil {
 			w.joins.fault = err
 		}
 	}
-	w.joins.Add(len(w.out), j.Call, keys)
+	w.joins.Add(len(w.out), j.Call, key)
+	w.joins.key = key
 }
 
-// literal writes a column's value, which is not null, as GraphQL does.
-func literal(v []byte, e translate.Encoding) (string, error) {
+// anyNull reports whether a column is null, as JSON has it: a value may be
+// JSON's own.
+func anyNull(columns []translate.Key, row [][]byte) bool {
+	return slices.ContainsFunc(columns, func(k translate.Key) bool {
+		v := row[k.Column]
+		return v == nil || k.Encoding == translate.EncodeJSON && string(v) == "null"
+	})
+}
+
+// withLiteral adds a column's value to a key.
+func withLiteral(key join.Key, v []byte, e translate.Encoding) (join.Key, error) {
 	switch {
 	case e == translate.EncodeString, e == translate.EncodeNumber && !isNumber(v):
-		return join.Quote(v), nil
+		return key.Quoted(v), nil
 	case e == translate.EncodeBoolean && v[0] == 't':
-		return "true", nil
+		return key.Written([]byte("true")), nil
 	case e == translate.EncodeBoolean:
-		return "false", nil
+		return key.Written([]byte("false")), nil
 	case e == translate.EncodeJSON:
-		return join.Literal(v)
+		return key.JSON(v)
 	}
-	return string(v), nil
+	return key.Written(v), nil
 }
 
 // joined asks the remotes for what the written answer needs of them, side by

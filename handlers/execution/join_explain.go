@@ -18,12 +18,12 @@ type joinExplained struct {
 func explainedJoins(op Operation, f plan.Root) []joinExplained {
 	var list []joinExplained
 	for _, j := range plan.Joins(f) {
-		columns := make([]string, len(j.Keys))
-		for i, c := range j.Keys {
-			columns[i] = "$" + c.Name
+		var key join.Key
+		for _, c := range j.Keys {
+			key = key.Written([]byte("$" + c.Name))
 		}
 		var needs join.Needs
-		needs.Add(0, j.Call, columns)
+		needs.Add(0, j.Call, key)
 		for _, request := range needs.Requests(1) {
 			list = append(list, joinExplained{j.Name, remoteExplained(callOf(request).request(op))})
 		}

@@ -3,34 +3,32 @@ package join
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"annals/domain"
 )
 
 // Take reads what a remote answered to a request. It refuses what is no
 // answer, and, unless all calls concerned answer null then, one that tells of
-// errors: tolerated is why some calls answer null.
+// errors: tolerated is why some calls answer null. The body is kept until the
+// answer is woven.
 func (n *Needs) Take(r Request, body []byte) (tolerated, err error) {
-	answer, err := readAnswer(body)
-	if err != nil {
+	a := answer{needs: n, request: r, values: make([]taken, len(r.asks))}
+	if err := a.read(body); err != nil {
 		return n.Fail(r, err)
 	}
-	failed := answer.failed(r, n)
-	if answer.errors != nil {
-		if failed == nil || !isObject(answer.data) {
-			return n.Fail(r, answer.refusal())
+	failed := a.failed()
+	if a.errors != nil {
+		if failed == nil || !a.hasData {
+			return n.Fail(r, a.refusal())
 		}
-		tolerated = answer.refusal()
+		tolerated = a.refusal()
 	}
-	if !isObject(answer.data) {
+	if !a.hasData {
 		return n.Fail(r, noData())
 	}
-	if err := n.takeData(r, answer.data, failed); err != nil {
+	if err := a.settle(failed); err != nil {
 		return n.Fail(r, err)
 	}
 	return tolerated, nil
@@ -50,74 +48,153 @@ func (n *Needs) Fail(r Request, reason error) (tolerated, err error) {
 
 var null = []byte("null")
 
-// takeData takes the values of a request's calls; those that failed are null.
-func (n *Needs) takeData(r Request, data []byte, failed map[string]bool) error {
-	byAlias := make(map[string]*ask, len(r.asks))
-	for _, i := range r.asks {
-		byAlias[n.asks[i].alias] = &n.asks[i]
-	}
-	err := members(data, func(name string, value []byte) (err error) {
-		if a := byAlias[name]; a != nil && !failed[name] {
-			a.value, err = follow(nil, value, a.call.Within, name)
+// answer is a response of GraphQL to a request, as it is read.
+type answer struct {
+	needs   *Needs
+	request Request
+	hasData bool
+	// errors is nil when there are none.
+	errors []byte
+	// values are those of the request's asks, in their order.
+	values []taken
+	// places are those of the asks by their aliases, made when the answer has
+	// another order.
+	places  map[string]int
+	scratch []byte
+}
+
+// taken is the value of an ask, or why there is none. Both are missing where
+// the answer does not name the ask.
+type taken struct {
+	value []byte
+	fault error
+}
+
+func (a *answer) read(body []byte) error {
+	r := newReader(body)
+	if r.kind() != '{' {
+		if err := r.skip(); err != nil {
+			return notJSON(err)
 		}
-		return err
+		return noData()
+	}
+	err := r.members(func(name []byte) (err error) {
+		switch string(name) {
+		case "data":
+			return a.data(r)
+		case "errors":
+			var list []byte
+			list, err = r.value()
+			a.errors = someErrors(list)
+			return err
+		}
+		return r.skip()
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.end()
 	}
-	for _, i := range r.asks {
-		switch a := &n.asks[i]; {
-		case failed[a.alias]:
-			a.value = null
-		case a.value == nil:
-			return noValue(a.alias)
-		}
+	if err != nil {
+		return notJSON(err)
 	}
 	return nil
 }
 
-// follow appends the value that lies within a value, by the names of fields.
-func follow(out, value []byte, within []string, path string) ([]byte, error) {
-	if len(within) == 0 || value[0] == 'n' {
-		return append(out, value...), nil
+// data reads the values of the calls.
+func (a *answer) data(r reader) error {
+	if a.hasData = r.kind() == '{'; !a.hasData {
+		return r.skip()
 	}
-	switch value[0] {
-	case '[':
-		return followItems(out, value, within, path)
-	case '{':
-		at, found := path+"."+within[0], false
-		err := members(value, func(name string, member []byte) (err error) {
-			if name == within[0] {
-				found = true
-				out, err = follow(out, member, within[1:], at)
-			}
-			return err
-		})
-		if err == nil && !found {
-			err = noValue(at)
+	next := 0
+	return r.members(func(alias []byte) (err error) {
+		place := a.place(alias, next)
+		if place < 0 {
+			return r.skip()
 		}
-		return out, err
-	}
-	return out, noValue(path + "." + within[0])
+		next = place + 1
+		a.values[place], err = take(r, a.needs.asks[a.request.asks[place]].call.Within, alias)
+		return err
+	})
 }
 
-func followItems(out, list []byte, within []string, path string) ([]byte, error) {
-	dec := jsontext.NewDecoder(bytes.NewReader(list))
-	_, _ = dec.ReadToken() // the bracket: the value was read before
-	out = append(out, '[')
-	for first := true; dec.PeekKind() != ']'; first = false {
-		if !first {
-			out = append(out, ',')
-		}
-		item, err := dec.ReadValue()
-		if err != nil {
-			return out, notJSON(err)
-		}
-		if out, err = follow(out, item, within, path); err != nil {
-			return out, err
+// take reads the value of an ask.
+func take(r reader, within []string, alias []byte) (t taken, err error) {
+	if len(within) == 0 {
+		t.value, err = r.value()
+		return t, err
+	}
+	f := follower{reader: r, within: within}
+	err = f.follow(0)
+	return taken{f.out, f.fault(string(alias))}, err
+}
+
+// place is that of an alias among the asks; most often it is the next. Below 0
+// it is none of them.
+func (a *answer) place(alias []byte, next int) int {
+	if next < len(a.request.asks) {
+		a.scratch = a.needs.appendAlias(a.scratch[:0], a.request.asks[next])
+		if bytes.Equal(a.scratch, alias) {
+			return next
 		}
 	}
-	return append(out, ']'), nil
+	if a.places == nil {
+		a.places = make(map[string]int, len(a.request.asks))
+		for place, i := range a.request.asks {
+			a.places[a.needs.alias(i)] = place
+		}
+	}
+	if place, ok := a.places[string(alias)]; ok {
+		return place
+	}
+	return -1
+}
+
+// settle gives the asks their values; those that failed are null.
+func (a *answer) settle(failed map[string]bool) error {
+	for place, i := range a.request.asks {
+		t := a.values[place]
+		switch {
+		case failed != nil && failed[a.needs.alias(i)]:
+			t.value = null
+		case t.fault != nil:
+			return t.fault
+		case t.value == nil:
+			return noValue(a.needs.alias(i))
+		}
+		a.needs.asks[i].value = t.value
+	}
+	return nil
+}
+
+// someErrors is a list of errors unless it is empty, as some servers send it.
+func someErrors(raw []byte) []byte {
+	if compact := bytes.Join(bytes.Fields(raw), nil); string(compact) == "null" || string(compact) == "[]" {
+		return nil
+	}
+	return raw
+}
+
+// failed lists the aliases that the errors are about, when all of these are of
+// calls that answer null then; nil otherwise.
+func (a *answer) failed() map[string]bool {
+	var list []struct {
+		Path []json.RawMessage `json:"path"`
+	}
+	if a.errors == nil || json.Unmarshal(a.errors, &list) != nil {
+		return nil
+	}
+	lenient := map[string]bool{}
+	for _, i := range a.request.asks {
+		lenient[a.needs.alias(i)] = a.needs.asks[i].call.NullOnError
+	}
+	failed := make(map[string]bool, len(list))
+	for _, e := range list {
+		var alias string
+		if len(e.Path) == 0 || json.Unmarshal(e.Path[0], &alias) != nil || !lenient[alias] {
+			return nil
+		}
+		failed[alias] = true
+	}
+	return failed
 }
 
 // Weave puts the values into the holes of the answer.
@@ -137,101 +214,11 @@ func (n *Needs) Weave(out []byte) []byte {
 	return append(woven, out[from:]...)
 }
 
-// remoteAnswer is a response of GraphQL. errors is nil when there are none.
-type remoteAnswer struct {
-	data, errors []byte
-}
-
-func readAnswer(body []byte) (answer remoteAnswer, err error) {
-	if !jsontext.Value(body).IsValid() {
-		return answer, notJSON(jsonFault(body))
-	}
-	if !isObject(bytes.TrimSpace(body)) {
-		return answer, noData()
-	}
-	err = members(body, func(name string, value []byte) error {
-		switch name {
-		case "data":
-			answer.data = slices.Clone(value)
-		case "errors":
-			answer.errors = someErrors(value)
-		}
-		return nil
-	})
-	return answer, err
-}
-
-// someErrors is a list of errors unless it is empty, as some servers send it.
-func someErrors(raw []byte) []byte {
-	if compact := bytes.Join(bytes.Fields(raw), nil); string(compact) == "null" || string(compact) == "[]" {
-		return nil
-	}
-	return slices.Clone(raw)
-}
-
-// failed lists the aliases that the errors are about, when all of these are of
-// calls that answer null then; nil otherwise.
-func (answer remoteAnswer) failed(r Request, n *Needs) map[string]bool {
-	var list []struct {
-		Path []json.RawMessage `json:"path"`
-	}
-	if answer.errors == nil || json.Unmarshal(answer.errors, &list) != nil {
-		return nil
-	}
-	lenient := map[string]bool{}
-	for _, i := range r.asks {
-		lenient[n.asks[i].alias] = n.asks[i].call.NullOnError
-	}
-	failed := make(map[string]bool, len(list))
-	for _, e := range list {
-		var alias string
-		if len(e.Path) == 0 || json.Unmarshal(e.Path[0], &alias) != nil || !lenient[alias] {
-			return nil
-		}
-		failed[alias] = true
-	}
-	return failed
-}
-
-func (answer remoteAnswer) refusal() *domain.Error {
+func (a *answer) refusal() *domain.Error {
 	return &domain.Error{
 		Code: domain.Unexpected, Message: "Errors from remote server", Path: "$",
-		Internal: slices.Concat([]byte(`{"errors":`), answer.errors, []byte("}")),
+		Internal: slices.Concat([]byte(`{"errors":`), a.errors, []byte("}")),
 	}
-}
-
-func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
-
-// members calls f with each member of an object.
-func members(object []byte, f func(name string, value []byte) error) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(object))
-	if _, err := dec.ReadToken(); err != nil {
-		return notJSON(err)
-	}
-	for dec.PeekKind() == '"' {
-		token, err := dec.ReadToken()
-		if err != nil {
-			return notJSON(err)
-		}
-		name := token.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return notJSON(err)
-		}
-		if err := f(name, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// jsonFault says where a text stops being JSON.
-func jsonFault(body []byte) error {
-	_, err := jsontext.NewDecoder(bytes.NewReader(body)).ReadValue()
-	if err == nil {
-		err = fmt.Errorf("more than one value")
-	}
-	return err
 }
 
 // fault is an answer that v1.3 counts as the server's own failure.

@@ -22,10 +22,6 @@
 // and answers back.
 package join
 
-import (
-	"strings"
-)
-
 // Call is one remote field of an operation, as it is asked for each row.
 type Call struct {
 	// Remote is the name of the remote schema.
@@ -84,12 +80,13 @@ func (t Text) Concat(other Text) Text {
 	return t
 }
 
-// write writes the text with keys, which are GraphQL literals, in their places.
-func (t Text) write(b *strings.Builder, keys []string) {
+// append writes the text with the literals of a key in their places.
+func (t Text) append(b []byte, key string) []byte {
 	for _, p := range t {
-		b.WriteString(p.Text)
+		b = append(b, p.Text...)
 		if p.Key > 0 {
-			b.WriteString(keys[p.Key-1])
+			b = append(b, literalOf(key, p.Key-1)...)
 		}
 	}
+	return b
 }

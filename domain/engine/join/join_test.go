@@ -30,6 +30,13 @@ func text() *join.Call {
 	}
 }
 
+func keys(literals ...string) (k join.Key) {
+	for _, l := range literals {
+		k = k.Written([]byte(l))
+	}
+	return k
+}
+
 func refusal(t *testing.T, err error) *domain.Error {
 	t.Helper()
 	var refused *domain.Error
@@ -40,9 +47,9 @@ func refusal(t *testing.T, err error) *domain.Error {
 func TestEqualKeysAreAskedOnceAndStandWhereverTheyAreNeeded(t *testing.T) {
 	var n join.Needs
 	c := message()
-	n.Add(2, c, []string{"1"})
-	n.Add(4, c, []string{"2"})
-	n.Add(6, c, []string{"1"})
+	n.Add(2, c, keys("1"))
+	n.Add(4, c, keys("2"))
+	n.Add(6, c, keys("1"))
 	require.Equal(t, 2, n.Len())
 	requests := n.Requests(10)
 	require.Len(t, requests, 1)
@@ -58,8 +65,8 @@ func TestEachRemoteIsAskedByItselfInBatches(t *testing.T) {
 	var n join.Needs
 	m, x := message(), text()
 	for i := range 5 {
-		n.Add(0, m, []string{fmt.Sprint(i)})
-		n.Add(0, x, []string{fmt.Sprint(i), join.Quote([]byte(`a "b"`))})
+		n.Add(0, m, keys(fmt.Sprint(i)))
+		n.Add(0, x, keys(fmt.Sprint(i)).Quoted([]byte(`a "b"`)))
 	}
 	var asked []string
 	for _, r := range n.Requests(2) {
@@ -74,8 +81,8 @@ func TestCallsOfOneRemoteShareItsRequestAndDeclareAVariableOnce(t *testing.T) {
 	a, b := message(), message()
 	a.Variables = []join.Variable{{Name: "x", Definition: "$x: Int!"}, {Name: "y", Definition: "$y: [Int] = [1]"}}
 	b.Variables = a.Variables[:1]
-	n.Add(0, a, []string{"1"})
-	n.Add(0, b, []string{"1"})
+	n.Add(0, a, keys("1"))
+	n.Add(0, b, keys("1"))
 	requests := n.Requests(10)
 	require.Len(t, requests, 1)
 	require.True(t, strings.HasPrefix(requests[0].Query, "query ($x: Int!, $y: [Int] = [1]) { messageBasic__0: "), requests[0].Query)
@@ -97,7 +104,7 @@ func TestTheJoinedValueIsFollowedThroughFieldsAndLists(t *testing.T) {
 		`[[{"gimmeText":[1,2]}],[]]`:                       `[[[1,2]],[]]`,
 	} {
 		var n join.Needs
-		n.Add(0, text(), []string{"1", `"a"`})
+		n.Add(0, text(), keys("1", `"a"`))
 		_, err := n.Take(n.Requests(1)[0], []byte(`{"data":{"author_text__0":`+remote+`}}`))
 		require.NoError(t, err, remote)
 		require.Equal(t, joined, string(n.Weave(nil)))
@@ -120,7 +127,7 @@ func TestAnAnswerThatIsNoneIsRefused(t *testing.T) {
 		`{"data":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`: "Remote server response is not valid JSON: jsontext: exceeded max depth",
 	} {
 		var n join.Needs
-		n.Add(0, text(), []string{"1", `"a"`})
+		n.Add(0, text(), keys("1", `"a"`))
 		_, err := n.Take(n.Requests(1)[0], []byte(body))
 		refused := refusal(t, err)
 		require.True(t, strings.HasPrefix(refused.Message, message), "%s: %s", body[:min(len(body), 40)], refused.Message)
@@ -131,7 +138,7 @@ func TestAnAnswerThatIsNoneIsRefused(t *testing.T) {
 
 func TestErrorsOfTheRemoteFailTheWholeEvenBesideData(t *testing.T) {
 	var n join.Needs
-	n.Add(0, message(), []string{"1"})
+	n.Add(0, message(), keys("1"))
 	_, err := n.Take(n.Requests(1)[0], []byte(`{"data":{"messageBasic__0":{"msg":"a"}},"errors":[{"message":"no"}],"extensions":{}}`))
 	require.Equal(t, &domain.Error{
 		Code: domain.Unexpected, Path: "$", Message: "Errors from remote server", Internal: json.RawMessage(`{"errors":[{"message":"no"}]}`),
@@ -144,8 +151,8 @@ func TestACallMayAnswerNullWhereTheRemoteFails(t *testing.T) {
 	lenient := func() (*join.Needs, join.Request) {
 		n, c := &join.Needs{}, message()
 		c.NullOnError = true
-		n.Add(0, c, []string{"1"})
-		n.Add(0, c, []string{"2"})
+		n.Add(0, c, keys("1"))
+		n.Add(0, c, keys("2"))
 		return n, n.Requests(9)[0]
 	}
 	n, r := lenient()
@@ -174,8 +181,8 @@ func TestACallThatMustSucceedFailsItsRequestBesideOnesThatNeedNot(t *testing.T) 
 	var n join.Needs
 	lenient, strict := message(), message()
 	lenient.NullOnError = true
-	n.Add(0, lenient, []string{"1"})
-	n.Add(0, strict, []string{"1"})
+	n.Add(0, lenient, keys("1"))
+	n.Add(0, strict, keys("1"))
 	r := n.Requests(9)[0]
 	gone := errors.New("gone")
 	_, err := n.Fail(r, gone)
@@ -193,22 +200,38 @@ func TestJSONBecomesALiteral(t *testing.T) {
 		` [1, [], "x"] `:                 `[1,[],"x"]`,
 		`{"a": {"b": [1e3]}, "c":false}`: `{a: {b: [1e3]},c: false}`,
 	} {
-		got, err := join.Literal([]byte(raw))
+		key, err := keys("first").JSON([]byte(raw))
 		require.NoError(t, err)
-		require.Equal(t, literal, got)
+		require.Equal(t, keys("first", literal), key)
 	}
-	_, err := join.Literal([]byte(`{"a b":1}`))
+	_, err := join.Key{}.JSON([]byte(`{"a b":1}`))
 	require.Equal(t, domain.RefuseAt("$", domain.RemoteSchemaError, `"a b" is not a valid GraphQL name`), refusal(t, err))
 	for _, raw := range []string{``, `[1`, `{"a"`, `{"a":`} {
-		_, err := join.Literal([]byte(raw))
+		_, err := join.Key{}.JSON([]byte(raw))
 		require.Error(t, err)
 	}
+}
+
+func TestAnAnswerMayComeInAnyOrderAndSpelling(t *testing.T) {
+	var n join.Needs
+	n.Add(0, message(), keys("1"))
+	n.Add(0, text(), keys("1", `"a"`))
+	n.Add(0, text(), keys("2", `"a"`))
+	for i, r := range n.Requests(9) {
+		body := []string{
+			`{"extensions":{"data":[1]}, "data" : { "other":[{}], "message\u0042asic__0" : {"msg":1} , "messageBasic__9":2}}`,
+			`{"data":{"author_text__2":{"b":{},"gimmeText":"z"},"author_text__1":{"gimmeText":"y","gimmeText":"again"}},"errors":null}`,
+		}[i]
+		_, err := n.Take(r, []byte(body))
+		require.NoError(t, err)
+	}
+	require.Equal(t, `{"msg":1}"y""z"`, string(n.Weave(nil)))
 }
 
 func TestTextsAreJoinedWithTheirKeys(t *testing.T) {
 	var n join.Needs
 	c := &join.Call{Remote: "r", Name: "f", Text: join.Text{}.Lit("a(").Concat(join.Text{}.Put(1).Put(0).Lit(",").Put(1)).Lit(")").Lit("!")}
-	n.Add(0, c, []string{"x", "y"})
+	n.Add(0, c, keys("x", "y"))
 	require.Equal(t, "query  { f__0: a(yx,y)! }", n.Requests(1)[0].Query)
 }
 
@@ -221,10 +244,10 @@ func TestAWovenAnswerIsThatOfAskingRowByRow(t *testing.T) {
 		var out, want []byte
 		for range rapid.IntRange(0, 60).Draw(t, "rows") {
 			c := rapid.SampledFrom(calls).Draw(t, "call")
-			keys := []string{fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "key")), `"k"`}
+			key := fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "key"))
 			out, want = append(out, "x:"...), append(want, "x:"...)
-			n.Add(len(out), c, keys)
-			want = append(want, valueOf(c, keys)...)
+			n.Add(len(out), c, keys(key, `"k"`))
+			want = append(want, valueOf(c, key)...)
 		}
 		for _, r := range n.Requests(rapid.IntRange(1, 9).Draw(t, "most")) {
 			if _, err := n.Take(r, answerTo(r.Query)); err != nil {
@@ -238,11 +261,11 @@ func TestAWovenAnswerIsThatOfAskingRowByRow(t *testing.T) {
 }
 
 // valueOf is what a remote answers to a key.
-func valueOf(c *join.Call, keys []string) string {
+func valueOf(c *join.Call, key string) string {
 	if len(c.Within) > 0 {
-		return `"text of ` + keys[0] + `"`
+		return `"text of ` + key + `"`
 	}
-	return `{"msg":"` + keys[0] + `"}`
+	return `{"msg":"` + key + `"}`
 }
 
 // answerTo reads a document of the calls above, as a remote does.

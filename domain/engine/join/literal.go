@@ -11,15 +11,16 @@ import (
 )
 
 // Quote writes a text as a literal of GraphQL.
-func Quote(text []byte) string { return string(wire.AppendString(nil, string(text))) }
+func Quote(text string) string { return string(wire.AppendString(nil, text)) }
 
-// Literal writes a JSON value as a literal of GraphQL. Objects whose members
-// GraphQL cannot name have none.
-func Literal(raw []byte) (string, error) {
-	var out []byte
-	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
-	out, err := appendLiteral(out, dec)
-	return string(out), err
+func appendQuoted(out, text []byte) []byte {
+	out, _ = jsontext.AppendQuote(out, text) // fails only on text that is not UTF-8, and then writes replacement runes
+	return out
+}
+
+// appendJSON writes a JSON value as a literal of GraphQL.
+func appendJSON(out, raw []byte) ([]byte, error) {
+	return appendLiteral(out, jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true)))
 }
 
 func appendLiteral(out []byte, dec *jsontext.Decoder) ([]byte, error) {

@@ -17,20 +17,16 @@ type Needs struct {
 // ask is one key of a call; many rows may have it.
 type ask struct {
 	call  *Call
-	keys  []string
-	alias string
+	key   string
 	value []byte
 }
 
 // hole is a place in the answer where the value of an ask belongs.
 type hole struct{ at, ask int }
 
-// keySeparator stands between keys: no literal holds it.
-const keySeparator = "\x00"
-
-// Add notes that the value of a call belongs at a place of the answer. keys are
-// GraphQL literals, none of them null. Places only grow.
-func (n *Needs) Add(at int, c *Call, keys []string) {
+// Add notes that the value of a call belongs at a place of the answer. Places
+// only grow. The key is the caller's again when Add returns.
+func (n *Needs) Add(at int, c *Call, k Key) {
 	if n.known == nil {
 		n.known = map[*Call]map[string]int{}
 	}
@@ -39,15 +35,22 @@ func (n *Needs) Add(at int, c *Call, keys []string) {
 		known = map[string]int{}
 		n.known[c] = known
 	}
-	key := strings.Join(keys, keySeparator)
-	i, ok := known[key]
+	i, ok := known[string(k)]
 	if !ok {
 		i = len(n.asks)
-		known[key] = i
-		n.asks = append(n.asks, ask{call: c, keys: slices.Clone(keys), alias: c.Name + "__" + strconv.Itoa(i)})
+		n.asks = append(n.asks, ask{call: c, key: string(k)})
+		known[n.asks[i].key] = i
 	}
 	n.holes = append(n.holes, hole{at, i})
 }
+
+// appendAlias writes the name that an ask has in documents.
+func (n *Needs) appendAlias(b []byte, i int) []byte {
+	b = append(append(b, n.asks[i].call.Name...), "__"...)
+	return strconv.AppendInt(b, int64(i), 10)
+}
+
+func (n *Needs) alias(i int) string { return string(n.appendAlias(nil, i)) }
 
 // Len is how many different keys are needed.
 func (n *Needs) Len() int { return len(n.asks) }
@@ -86,7 +89,7 @@ func (n *Needs) Requests(most int) []Request {
 
 func (n *Needs) request(remote string, asks []int) Request {
 	r := Request{Remote: remote, MayFail: true, asks: asks}
-	var fields strings.Builder
+	var fields []byte
 	last := (*Call)(nil)
 	for _, i := range asks {
 		a := &n.asks[i]
@@ -95,12 +98,10 @@ func (n *Needs) request(remote string, asks []int) Request {
 			r.MayFail = r.MayFail && a.call.NullOnError
 			last = a.call
 		}
-		fields.WriteByte(' ')
-		fields.WriteString(a.alias)
-		fields.WriteString(": ")
-		a.call.Text.write(&fields, a.keys)
+		fields = append(n.appendAlias(append(fields, ' '), i), ": "...)
+		fields = a.call.Text.append(fields, a.key)
 	}
-	r.Query = "query " + declarations(r.Variables) + " {" + fields.String() + " }"
+	r.Query = "query " + declarations(r.Variables) + " {" + string(fields) + " }"
 	return r
 }
 

@@ -19,7 +19,7 @@ func (w *joinWriter) fixedValue(n wire.Node) join.Text {
 		if column, ok := strings.CutPrefix(n.String(), "$"); ok {
 			return text.Put(w.key(column))
 		}
-		return text.Lit(join.Quote([]byte(n.String())))
+		return text.Lit(join.Quote(n.String()))
 	case wire.Array:
 		var items []join.Text
 		for _, item := range n.Items() {

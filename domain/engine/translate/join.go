@@ -13,7 +13,7 @@ func (sel *selection) join(r *relation, j *plan.Join) *Join {
 		out.Keys = append(out.Keys, sel.key(r, c))
 	}
 	for _, c := range j.Present {
-		out.Present = append(out.Present, sel.key(r, c).Column)
+		out.Present = append(out.Present, sel.key(r, c))
 	}
 	return out
 }

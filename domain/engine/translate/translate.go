@@ -81,7 +81,7 @@ type Field struct {
 type Join struct {
 	Call    *join.Call
 	Keys    []Key
-	Present []int
+	Present []Key
 }
 
 // Key is a column that holds a join key.

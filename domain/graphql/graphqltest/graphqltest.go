@@ -18,7 +18,7 @@ import (
 )
 
 // Object is an object's fields. Where the type could be one of several,
-// "__typename" names it.
+// "__typename" names it. A nil Object is null.
 type Object map[string]any
 
 // Resolver makes a field's value of its arguments.
@@ -220,6 +220,10 @@ func (x *execution) field(of *ast.Definition, values Object, f *ast.Field, path 
 func (x *execution) value(of *ast.Definition, value any, set ast.SelectionSet, path []any) {
 	switch value := value.(type) {
 	case Object:
+		if value == nil {
+			x.out.WriteString("null")
+			return
+		}
 		x.object(of, value, set, path)
 	case []Object:
 		x.out.WriteByte('[')

@@ -1,0 +1,69 @@
+package execution_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"annals/handlers/execution"
+)
+
+// BenchmarkJoin joins 1,000 rows to a remote in one request, beside its two parts
+// alone: the rows, and the remote's answer to the same document.
+func BenchmarkJoin(b *testing.B) {
+	s := startJoinServer(b, messageTypes, messages())
+	e := joinEngine(b, execution.Config{}, s)
+	_, err := e.pool.Exec(b.Context(), `BEGIN READ WRITE; INSERT INTO author (id, name) SELECT g, 'name ' || g FROM generate_series(1000, 1999) AS g; ANALYZE author; COMMIT`,
+		pgx.QueryExecModeSimpleProtocol)
+	require.NoError(b, err)
+	const joined = `{ author(where: {id: {_gte: 1000}}, order_by: {id: asc}) { id name message { id msg } } }`
+	_, err = e.ask(admin(), joined, "")
+	require.NoError(b, err)
+	document := s.calls()[0].Query
+	answer := cannedAnswer(s, document)
+	s.answer(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(answer) })
+	parts := []struct {
+		name string
+		run  func() error
+	}{
+		{"rows", func() error {
+			_, err := e.ask(admin(), `{ author(where: {id: {_gte: 1000}}, order_by: {id: asc}) { id name } }`, "")
+			return err
+		}},
+		{"remote", func() error {
+			_, err := e.run.Send(b.Context(), execution.Caller{Session: admin()}, execution.RemoteRequest{Schema: "messages", Query: document})
+			return err
+		}},
+		{"joined", func() error {
+			_, err := e.ask(admin(), joined, "")
+			return err
+		}},
+	}
+	took := make([]time.Duration, len(parts))
+	s.calls()
+	for b.Loop() {
+		for i, p := range parts {
+			start := time.Now()
+			if err := p.run(); err != nil {
+				b.Fatal(err)
+			}
+			took[i] += time.Since(start)
+		}
+	}
+	for i, p := range parts {
+		b.ReportMetric(float64(took[i].Microseconds())/float64(b.N), p.name+"-µs/op")
+	}
+	b.ReportMetric(float64(len(s.calls()))/float64(b.N)-1, "calls/op")
+	b.ReportMetric(100*(float64(took[2])/float64(took[0]+took[1])-1), "%added")
+}
+
+// cannedAnswer is what the remote answers to a document, made once: its own
+// work is not measured.
+func cannedAnswer(s *joinServer, document string) []byte {
+	body, _ := json.Marshal(map[string]string{"query": document}) // a string has a JSON form
+	return s.graphql.Answer(body)
+}
