@@ -227,6 +227,7 @@ func (e *Executor) query(ctx context.Context, op Operation, found outside) ([]by
 // what was asked of others, by root field.
 func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset, found outside) *writer {
 	w := &writer{out: make([]byte, 0, sizeOf(sets)), sets: sets}
+	w.joins.Expect(rowsIn(sets))
 	w.out = append(w.out, `{"data":{`...)
 	for i, f := range op.Fields {
 		w.member(f.Alias)
@@ -256,6 +257,13 @@ func sizeOf(sets []*rowset) int {
 		size += len(s.data) + 16*len(s.ends)
 	}
 	return size
+}
+
+func rowsIn(sets []*rowset) (n int) {
+	for _, s := range sets {
+		n += s.len()
+	}
+	return n
 }
 
 // member begins the next member of an object.

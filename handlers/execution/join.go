@@ -1,7 +1,6 @@
 package execution
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -120,26 +119,12 @@ func (e *Executor) joined(ctx context.Context, op Operation, w *writer) ([]byte,
 
 func (e *Executor) askForJoins(ctx context.Context, op Operation, needs *join.Needs) error {
 	requests := needs.Requests(e.config.Joins.Batch)
-	bodies, failures := make([][]byte, len(requests)), make([]error, len(requests))
-	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(e.config.Joins.Concurrency)
-	for i, r := range requests {
-		group.Go(func() error {
-			bodies[i], failures[i] = e.askForJoin(asking, op, r)
-			if r.MayFail {
-				return nil
-			}
-			return failures[i]
-		})
-	}
-	if err := group.Wait(); err != nil {
+	said, err := e.askSideBySide(ctx, op, requests)
+	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("ask remote servers: %w", err)
-	}
 	for i, r := range requests {
-		tolerated, err := take(needs, r, bodies[i], failures[i])
+		tolerated, err := said[i].take(needs, r)
 		if err != nil {
 			return err
 		}
@@ -148,6 +133,42 @@ func (e *Executor) askForJoins(ctx context.Context, op Operation, needs *join.Ne
 		}
 	}
 	return nil
+}
+
+// said is the body of a remote's answer, or why there is none.
+type said struct {
+	body    []byte
+	failure error
+}
+
+func (s said) take(needs *join.Needs, r join.Request) (tolerated, err error) {
+	if s.failure != nil {
+		return needs.Fail(r, s.failure)
+	}
+	return needs.Take(r, s.body)
+}
+
+// askSideBySide fails with the first request that fails and may not.
+func (e *Executor) askSideBySide(ctx context.Context, op Operation, requests []join.Request) ([]said, error) {
+	answers := make([]said, len(requests))
+	group, asking := errgroup.WithContext(ctx)
+	group.SetLimit(e.config.Joins.Concurrency)
+	for i, r := range requests {
+		group.Go(func() error {
+			answers[i].body, answers[i].failure = e.askForJoin(asking, op, r)
+			if r.MayFail {
+				return nil
+			}
+			return answers[i].failure
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("ask remote servers: %w", err)
+	}
+	return answers, nil
 }
 
 // askForJoin asks one remote. What it says beside its body, such as cookies, is
@@ -166,11 +187,4 @@ func callOf(r join.Request) remoteCall {
 		names[i] = v.Name
 	}
 	return remoteCall{schema: r.Remote, text: r.Query, variables: names}
-}
-
-func take(needs *join.Needs, r join.Request, body []byte, failure error) (tolerated, err error) {
-	if failure != nil {
-		return needs.Fail(r, failure)
-	}
-	return needs.Take(r, bytes.TrimSpace(body))
 }

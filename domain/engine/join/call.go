@@ -81,11 +81,11 @@ func (t Text) Concat(other Text) Text {
 }
 
 // append writes the text with the literals of a key in their places.
-func (t Text) append(b []byte, key string) []byte {
+func (t Text) append(b []byte, key Key) []byte {
 	for _, p := range t {
 		b = append(b, p.Text...)
 		if p.Key > 0 {
-			b = append(b, literalOf(key, p.Key-1)...)
+			b = append(b, key.literal(p.Key-1)...)
 		}
 	}
 	return b

@@ -1,8 +1,6 @@
 package join
 
-import (
-	"strings"
-)
+import "bytes"
 
 // Key is the join keys of one row, as literals of GraphQL in the order of the
 // call's places. None of them is null.
@@ -23,10 +21,10 @@ func (k Key) JSON(raw []byte) (Key, error) {
 	return append(out, keyEnd), err
 }
 
-// literalOf returns a literal of a key by its number.
-func literalOf(key string, n int) string {
+// literal returns a literal by its number.
+func (k Key) literal(n int) []byte {
 	for range n {
-		key = key[strings.IndexByte(key, keyEnd)+1:]
+		k = k[bytes.IndexByte(k, keyEnd)+1:]
 	}
-	return key[:strings.IndexByte(key, keyEnd)]
+	return k[:bytes.IndexByte(k, keyEnd)]
 }

@@ -1,6 +1,8 @@
 package join
 
 import (
+	"bytes"
+	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,39 +12,71 @@ import (
 // needs nothing.
 type Needs struct {
 	asks  []ask
-	known map[*Call]map[string]int // the asks of a call by their keys
+	keys  []byte // those of the asks, one after the other
 	holes []hole
+	known map[*Call]index
+	seed  maphash.Seed
+	// expected is how many rows there may be.
+	expected int
 }
 
 // ask is one key of a call; many rows may have it.
 type ask struct {
-	call  *Call
-	key   string
-	value []byte
+	call     *Call
+	from, to int // of the key in the keys
+	value    []byte
 }
 
 // hole is a place in the answer where the value of an ask belongs.
 type hole struct{ at, ask int }
 
+// index finds the asks of a call by the hashes of their keys. Where two keys
+// have one hash, the later one is found behind it.
+type index map[uint64]int
+
+// maxRoom is for how many rows room is made before any came.
+const maxRoom = 1 << 12
+
+// usualKey is how long a key is expected to be.
+const usualKey = 8
+
+// Expect says for how many rows there may be something to add.
+func (n *Needs) Expect(rows int) { n.expected = min(rows, maxRoom) }
+
 // Add notes that the value of a call belongs at a place of the answer. Places
 // only grow. The key is the caller's again when Add returns.
 func (n *Needs) Add(at int, c *Call, k Key) {
-	if n.known == nil {
-		n.known = map[*Call]map[string]int{}
+	known := n.index(c)
+	hash := maphash.Bytes(n.seed, k)
+	i, ok := known[hash]
+	for ; ok && !bytes.Equal(n.key(i), k); i, ok = known[hash] {
+		hash++
 	}
-	known := n.known[c]
-	if known == nil {
-		known = map[string]int{}
-		n.known[c] = known
-	}
-	i, ok := known[string(k)]
 	if !ok {
 		i = len(n.asks)
-		n.asks = append(n.asks, ask{call: c, key: string(k)})
-		known[n.asks[i].key] = i
+		known[hash] = i
+		from := len(n.keys)
+		n.keys = append(n.keys, k...)
+		n.asks = append(n.asks, ask{call: c, from: from, to: len(n.keys)})
 	}
 	n.holes = append(n.holes, hole{at, i})
 }
+
+// index returns that of a call, with room for the rows that are expected.
+func (n *Needs) index(c *Call) index {
+	if known, ok := n.known[c]; ok {
+		return known
+	}
+	if n.known == nil {
+		n.known, n.seed = map[*Call]index{}, maphash.MakeSeed()
+	}
+	n.known[c] = make(index, n.expected)
+	n.asks, n.holes = slices.Grow(n.asks, n.expected), slices.Grow(n.holes, n.expected)
+	n.keys = slices.Grow(n.keys, n.expected*usualKey)
+	return n.known[c]
+}
+
+func (n *Needs) key(i int) Key { return Key(n.keys[n.asks[i].from:n.asks[i].to]) }
 
 // appendAlias writes the name that an ask has in documents.
 func (n *Needs) appendAlias(b []byte, i int) []byte {
@@ -89,7 +123,7 @@ func (n *Needs) Requests(most int) []Request {
 
 func (n *Needs) request(remote string, asks []int) Request {
 	r := Request{Remote: remote, MayFail: true, asks: asks}
-	var fields []byte
+	size := 0
 	last := (*Call)(nil)
 	for _, i := range asks {
 		a := &n.asks[i]
@@ -98,11 +132,26 @@ func (n *Needs) request(remote string, asks []int) Request {
 			r.MayFail = r.MayFail && a.call.NullOnError
 			last = a.call
 		}
-		fields = append(n.appendAlias(append(fields, ' '), i), ": "...)
-		fields = a.call.Text.append(fields, a.key)
+		size += a.size()
 	}
-	r.Query = "query " + declarations(r.Variables) + " {" + string(fields) + " }"
+	query := make([]byte, 0, size+1<<8) // and the declarations
+	query = append(query, "query "+declarations(r.Variables)+" {"...)
+	for _, i := range asks {
+		query = append(n.appendAlias(append(query, ' '), i), ": "...)
+		query = n.asks[i].call.Text.append(query, n.key(i))
+	}
+	r.Query = string(append(query, " }"...))
 	return r
+}
+
+// size is about how long the ask is in a document.
+func (a *ask) size() int {
+	const aliasNumber = len(" __100000: ")
+	size := aliasNumber + len(a.call.Name) + a.to - a.from
+	for _, p := range a.call.Text {
+		size += len(p.Text)
+	}
+	return size
 }
 
 func (r *Request) declare(variables []Variable) {
