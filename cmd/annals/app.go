@@ -30,6 +30,7 @@ import (
 	"annals/handlers/outbound"
 	"annals/handlers/workers/deliver"
 	"annals/handlers/workers/follow"
+	"annals/handlers/workers/remotes"
 	"annals/handlers/workers/schedule"
 	"annals/handlers/workers/upkeep"
 	"annals/migrations/localpg"
@@ -53,6 +54,7 @@ type App struct {
 	who        *auth.Chain
 	api        *api.API
 	upkeep     *upkeep.Worker
+	remotes    *remotes.Watch
 	registry   *prometheus.Registry
 	outbound   *outbound.Client
 	deliveries *deliver.Worker
@@ -104,7 +106,7 @@ func (a *App) join(ctx context.Context) error {
 	a.hub = livequery.New(a.operations, a.cfg.liveQueries())
 	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations, Deliveries: deliveries.Book{}, Remote: a.cfg.introspector(a.outbound), Wake: a.deliveries.Wake},
 		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
-	a.upkeep = a.newUpkeep()
+	a.upkeep, a.remotes = a.newUpkeep(), a.newRemotes()
 	a.api, err = a.newAPI()
 	return err
 }
@@ -136,7 +138,7 @@ func (a *App) newAPI() (*api.API, error) {
 	if a.who, err = auth.New(access); err != nil {
 		return nil, err
 	}
-	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.metrics())
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.metrics(), remoteFigures{a.remotes})
 	return api.New(api.Config{
 		Version:        Version,
 		APIs:           apis,
@@ -232,6 +234,9 @@ func (a *App) Inconsistent() int { return a.live.Current().World.Standing.Incons
 // CaptureDrift implements [api.State].
 func (a *App) CaptureDrift() int { return a.upkeep.Drifting() }
 
+// RemotesAway implements [api.State].
+func (a *App) RemotesAway() int { return a.remotes.Away() }
+
 // Head implements [api.State]. It has a connection of its own, so a probe does
 // not stand in a queue behind operations.
 func (a *App) Head(ctx context.Context) (int64, error) {
@@ -280,6 +285,7 @@ func (a *App) Run(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return a.deliveries.Run(ctx) })
 	group.Go(func() error { return a.scheduler().Run(ctx) })
 	group.Go(func() error { return a.upkeep.Run(ctx) })
+	group.Go(func() error { return a.remotes.Run(ctx) })
 	return group.Wait()
 }
 
@@ -292,6 +298,18 @@ func (a *App) newUpkeep() *upkeep.Worker {
 		Pool: a.db.pool, Repair: a.handler.RepairCapture, Drift: a.handler.CaptureDrift, Log: a.log,
 		Retention: upkeep.Retention{Delivered: time.Duration(a.cfg.DeliveryRetention), Failed: time.Duration(a.cfg.FailureRetention)},
 		Interval:  time.Duration(a.cfg.UpkeepInterval),
+	}
+}
+
+// newRemotes is the watch over the servers of remote schemas.
+func (a *App) newRemotes() *remotes.Watch {
+	return &remotes.Watch{
+		World: func() metadata.World { return a.live.Current().World }, Ask: a.handler.Remote.Introspect,
+		Interval: a.cfg.remoteInterval(), Log: a.log,
+		ReadAt: func(ctx context.Context, position int64) (time.Time, error) {
+			event, err := a.store.Get(ctx, position)
+			return event.RecordedAt, err
+		},
 	}
 }
 

@@ -126,6 +126,8 @@ type Serve struct {
 	RemoteMaxMembers int  `name:"remote-schema-max-members" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_MAX_MEMBERS,HASURA_GRAPHQL_REMOTE_SCHEMA_MAX_MEMBERS" help:"How many fields, arguments and enum values a remote schema may have." default:"500000" group:"GraphQL"`
 	RemoteMaxDepth   int  `name:"remote-schema-max-depth" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_MAX_DEPTH,HASURA_GRAPHQL_REMOTE_SCHEMA_MAX_DEPTH" help:"How deep lists and non-null types may nest in a type of a remote schema." default:"16" group:"GraphQL"`
 
+	RemoteInterval duration `name:"remote-schema-check-interval" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_CHECK_INTERVAL,HASURA_GRAPHQL_REMOTE_SCHEMA_CHECK_INTERVAL" help:"How often remote servers are asked whether their types are still those that are kept; one that gives no answer, sooner. Nothing is changed by it. 0 asks nobody." default:"5m" group:"GraphQL"`
+
 	EventsPoolSize      int      `name:"events-http-pool-size" env:"SERVICE_GRAPHQL_EVENTS_HTTP_POOL_SIZE,HASURA_GRAPHQL_EVENTS_HTTP_POOL_SIZE" help:"Webhooks of one trigger that are called at once." default:"100" group:"Deliveries"`
 	EventsMaxInFlight   int      `name:"events-max-in-flight" env:"SERVICE_GRAPHQL_EVENTS_MAX_IN_FLIGHT,HASURA_GRAPHQL_EVENTS_MAX_IN_FLIGHT" help:"Webhooks of all triggers together that are called at once." default:"10000" group:"Deliveries"`
 	EventsFetchInterval int      `name:"events-fetch-interval" env:"SERVICE_GRAPHQL_EVENTS_FETCH_INTERVAL,HASURA_GRAPHQL_EVENTS_FETCH_INTERVAL" help:"Milliseconds between two looks for deliveries when there were none." default:"1000" group:"Deliveries"`
@@ -311,6 +313,14 @@ func (s *Serve) introspector(client *outbound.Client) command.Introspector {
 		Outbound: client, Env: environment(), MaxBytes: int64(s.RemoteMaxSize),
 		Limits: graphql.SchemaLimits{MaxTypes: s.RemoteMaxTypes, MaxMembers: s.RemoteMaxMembers, MaxWrappers: s.RemoteMaxDepth},
 	}
+}
+
+// remoteInterval is below 0 where nobody is to be asked.
+func (s *Serve) remoteInterval() time.Duration {
+	if s.RemoteInterval == 0 {
+		return -1
+	}
+	return time.Duration(s.RemoteInterval)
 }
 
 // secret is the admin secret, by either of its names.

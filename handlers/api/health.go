@@ -21,6 +21,9 @@ type State interface {
 	// CaptureDrift is how many of the database triggers that capture changes of
 	// rows were not as the catalog wants them, when that was looked at last.
 	CaptureDrift() int
+	// RemotesAway is how many servers of remote schemas gave no answer when they
+	// were last asked for their types.
+	RemotesAway() int
 	// Head asks the database how far the history has come. It should not have
 	// to queue for a connection behind operations: a busy service is not an
 	// ill one.

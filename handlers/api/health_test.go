@@ -57,15 +57,15 @@ func TestReadinessSaysWhatItRestsOn(t *testing.T) {
 		body   string
 	}{
 		{"caught up", state{position: 9, head: 9}, 200,
-			`{"ready":true,"database":"ok","position":9,"head":9,"lag":0,"inconsistent_objects":0,"capture_drift":0}`},
-		{"ahead of the last look", state{position: 11, head: 9, inconsistent: 1, drift: 2}, 200,
-			`{"ready":true,"database":"ok","position":11,"head":11,"lag":0,"inconsistent_objects":1,"capture_drift":2}`},
+			`{"ready":true,"database":"ok","position":9,"head":9,"lag":0,"inconsistent_objects":0,"capture_drift":0,"remote_schemas_away":0}`},
+		{"ahead of the last look", state{position: 11, head: 9, inconsistent: 1, drift: 2, away: 1}, 200,
+			`{"ready":true,"database":"ok","position":11,"head":11,"lag":0,"inconsistent_objects":1,"capture_drift":2,"remote_schemas_away":1}`},
 		{"a little behind", state{position: 4, head: 9}, 200,
-			`{"ready":true,"database":"ok","position":4,"head":9,"lag":5,"inconsistent_objects":0,"capture_drift":0}`},
+			`{"ready":true,"database":"ok","position":4,"head":9,"lag":5,"inconsistent_objects":0,"capture_drift":0,"remote_schemas_away":0}`},
 		{"far behind", state{position: 4, head: 10}, 503,
-			`{"ready":false,"database":"ok","position":4,"head":10,"lag":6,"inconsistent_objects":0,"capture_drift":0}`},
+			`{"ready":false,"database":"ok","position":4,"head":10,"lag":6,"inconsistent_objects":0,"capture_drift":0,"remote_schemas_away":0}`},
 		{"no database", state{position: 4, head: 10, err: errors.New("password of app@db is wrong")}, 503,
-			`{"ready":false,"database":"unreachable","position":4,"head":7,"lag":3,"inconsistent_objects":0,"capture_drift":0}`},
+			`{"ready":false,"database":"unreachable","position":4,"head":7,"lag":3,"inconsistent_objects":0,"capture_drift":0,"remote_schemas_away":0}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := start(t, settings{Config: api.Config{ReadyLag: 5}, auth: withSecret()})

@@ -10,6 +10,7 @@ type readyBody struct {
 	Lag          int64  `json:"lag"`
 	Inconsistent int    `json:"inconsistent_objects"`
 	CaptureDrift int    `json:"capture_drift"`
+	RemotesAway  int    `json:"remote_schemas_away"`
 }
 
 // readyz answers GET /readyz: whether requests should be sent to this node. It
@@ -22,6 +23,7 @@ func (a *API) readyz(w http.ResponseWriter, _ *http.Request) {
 		Position:     a.state.Position(),
 		Inconsistent: a.state.Inconsistent(),
 		CaptureDrift: a.state.CaptureDrift(),
+		RemotesAway:  a.state.RemotesAway(),
 	}
 	// The head may be older than the position, which is read now.
 	body.Head = max(seen.head, body.Position)

@@ -149,13 +149,14 @@ func (c *commands) fails(err error) {
 type state struct {
 	position, head int64
 	inconsistent   int
-	drift          int
+	drift, away    int
 	err            error
 }
 
 func (s *state) Position() int64                     { return s.position }
 func (s *state) Inconsistent() int                   { return s.inconsistent }
 func (s *state) CaptureDrift() int                   { return s.drift }
+func (s *state) RemotesAway() int                    { return s.away }
 func (s *state) Head(context.Context) (int64, error) { return s.head, s.err }
 func (s *state) WaitFor(ctx context.Context, position int64) error {
 	if position <= s.position {
