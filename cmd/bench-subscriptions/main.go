@@ -1,151 +1,158 @@
-// Command bench-subscriptions measures live queries: N subscribers of one shape, each
-// with a value of its own, on one node, without sockets.
+// Command bench-subscriptions measures live queries: N subscribers of one shape, each with
+// a value of its own, over websockets, on one node.
 //
-// It reads N, ROUNDS and DATABASE_URL, an empty database, from the environment. In each
-// round every row is changed by one commit, right after a look, so that latency is about
-// the whole interval; then it prints
+//	bench-subscriptions -annals path/to/annals [-n 10000] [-sockets 1000] [-rounds 20]
 //
-//	subscribers<TAB>until all have a first answer ms<TAB>commit to push p50 ms<TAB>p99 ms<TAB>connections busy on average
+// It runs on a PostgreSQL of its own in a temporary folder. First nothing changes, then, in
+// each round, every subscriber's row changes by one commit, and then one row alone, each at a
+// random moment between two looks. Latency is from the commit until the subscriber has the
+// message; with the default refetch interval of a second, half a second of it is waiting
+// for the next look. CPU is that of one core.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
 
-	"annals/domain"
-	"annals/domain/engine/plan"
-	"annals/domain/metadata"
-	"annals/eventstore"
-	"annals/handlers/command"
-	"annals/handlers/execution"
-	"annals/handlers/execution/livequery"
-	"annals/migrations"
-	"annals/projections/catalog"
+	"annals/migrations/localpg"
 )
+
+// interval is the default time between two looks.
+const interval = time.Second
+
+type bench struct {
+	subscribers, sockets, rounds int
+	quiet                        time.Duration
+}
 
 func main() {
 	log.SetFlags(0)
-	if err := run(context.Background(), number("N", 10_000), number("ROUNDS", 5)); err != nil {
+	var b bench
+	flag.IntVar(&b.subscribers, "n", 10_000, "subscribers")
+	flag.IntVar(&b.sockets, "sockets", 1000, "websockets that the subscribers share")
+	flag.IntVar(&b.rounds, "rounds", 20, "changes of all rows, and of one, to measure")
+	flag.DurationVar(&b.quiet, "quiet", 10*time.Second, "how long to measure while nothing changes")
+	binary := flag.String("annals", "", "program to measure")
+	bin := flag.String("postgres-bin", "", "folder of PostgreSQL's server programs; found if not given")
+	flag.Parse()
+	if err := b.run(context.Background(), *binary, *bin); err != nil {
 		log.Fatal("bench-subscriptions: ", err)
 	}
 }
 
-func number(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
-		return n
-	}
-	return otherwise
-}
-
-// timed adds up how long the database was asked.
-type timed struct {
-	*execution.Executor
-	busy atomic.Int64
-}
-
-func (t *timed) AnswerLive(ctx context.Context, all []*execution.Live) ([][]byte, error) {
-	start := time.Now()
-	defer func() { t.busy.Add(int64(time.Since(start))) }()
-	return t.Executor.AnswerLive(ctx, all)
-}
-
-func run(ctx context.Context, n, rounds int) error {
-	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer pool.Close()
-	source, err := prepare(ctx, pool, n)
+func (b bench) run(ctx context.Context, binary, bin string) error {
+	dir, err := os.MkdirTemp("", "annals-bench-")
 	if err != nil {
 		return err
 	}
-	hub := livequery.New(source, livequery.Config{})
-	defer hub.Close()
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // the server's user must get in
+		return err
+	}
+	server, err := localpg.Start(ctx, localpg.Config{DataDir: dir + "/data", BinDir: bin})
+	if err != nil {
+		return err
+	}
+	defer server.Stop(ctx)
+	db, err := pgx.Connect(ctx, server.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer db.Close(ctx)
+	n, err := startNode(ctx, binary, server.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer n.stop()
+	if err := n.prepare(ctx, b.subscribers); err != nil {
+		return err
+	}
+	meter := meter{db: db, node: n.pid()}
+	return b.measure(ctx, n, meter)
+}
 
-	var pushed sync.WaitGroup
-	var mu sync.Mutex
-	var began time.Time
-	var latencies []time.Duration
-	pushed.Add(n)
-	start := time.Now()
-	for i := range n {
-		r := execution.Request{
-			Session: domain.Session{Role: domain.AdminRole},
-			Query:   plan.Request{Query: `subscription ($id: Int!) { item_by_pk(id: $id) { id turn } }`, Variables: fmt.Appendf(nil, `{"id":%d}`, i)},
-		}
-		if _, err := hub.Subscribe(ctx, r, func() {
-			mu.Lock()
-			latencies = append(latencies, time.Since(began))
-			mu.Unlock()
-			pushed.Done()
-		}); err != nil {
-			return fmt.Errorf("subscribe: %w", err)
-		}
+func (b bench) measure(ctx context.Context, n *node, m meter) error {
+	before, err := m.read(ctx)
+	if err != nil {
+		return err
 	}
-	pushed.Wait()
-	first := time.Since(start)
-	latencies = nil
-	source.busy.Store(0)
-	measured := time.Now()
-	for range rounds {
-		pushed.Add(n)
-		if _, err := pool.Exec(ctx, "UPDATE item SET turn = turn + 1"); err != nil {
-			return fmt.Errorf("change all rows: %w", err)
-		}
-		mu.Lock()
-		began = time.Now()
-		mu.Unlock()
-		pushed.Wait()
+	audience := newAudience(b.subscribers)
+	defer audience.close()
+	began := time.Now()
+	if err := audience.subscribe(ctx, n.address, b.sockets); err != nil {
+		return err
 	}
-	slices.Sort(latencies)
-	at := func(q float64) int64 { return latencies[int(q*float64(len(latencies)-1))].Milliseconds() }
-	busy := float64(source.busy.Load()) / float64(time.Since(measured))
-	fmt.Printf("%d\t%d\t%d\t%d\t%.2f\n", n, first.Milliseconds(), at(.5), at(.99), busy)
+	if _, err := audience.all(b.subscribers, began); err != nil {
+		return err
+	}
+	fmt.Printf("%d subscribers over %d websockets: all have their first answer after %d ms\n",
+		b.subscribers, b.sockets, time.Since(began).Milliseconds())
+	for _, phase := range []struct {
+		name  string
+		about func() ([]time.Duration, error)
+	}{
+		{"nothing changes", func() ([]time.Duration, error) { time.Sleep(b.quiet); return nil, nil }},
+		{"all rows change", func() ([]time.Duration, error) {
+			return b.change(ctx, m.db, audience, "UPDATE item SET turn = turn + 1", b.subscribers)
+		}},
+		{"one row changes", func() ([]time.Duration, error) {
+			return b.change(ctx, m.db, audience, "UPDATE item SET turn = turn + 1 WHERE id = 0", 1)
+		}},
+	} {
+		start, err := m.read(ctx)
+		if err != nil {
+			return err
+		}
+		latencies, err := phase.about()
+		if err != nil {
+			return fmt.Errorf("%s: %w", phase.name, err)
+		}
+		end, err := m.read(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-16s %s%s\n", phase.name, end.since(start), quantiles(latencies))
+	}
+	after, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("memory of the node: %d MiB, %d MiB before, %d KiB for each subscriber\n",
+		after.resident>>20, before.resident>>20, (after.resident-before.resident)>>10/int64(b.subscribers))
 	return nil
 }
 
-// prepare makes a tracked table with a row for each subscriber.
-func prepare(ctx context.Context, pool *pgxpool.Pool, n int) (*timed, error) {
-	conn, err := pool.Acquire(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+// change makes a change at a random moment between two looks, round by round, and returns how
+// long it took each of so many subscribers to hear of it.
+func (b bench) change(ctx context.Context, db *pgx.Conn, a *audience, statement string, hear int) ([]time.Duration, error) {
+	var latencies []time.Duration
+	for range b.rounds {
+		time.Sleep(rand.N(interval))
+		if _, err := db.Exec(ctx, statement); err != nil {
+			return nil, err
+		}
+		heard, err := a.all(hear, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		latencies = append(latencies, heard...)
 	}
-	_, err = migrations.Run(ctx, conn.Conn())
-	conn.Release()
-	if err != nil {
-		return nil, fmt.Errorf("migrate: %w", err)
+	return latencies, nil
+}
+
+func quantiles(latencies []time.Duration) string {
+	if len(latencies) == 0 {
+		return ""
 	}
-	if _, err := pool.Exec(ctx, fmt.Sprintf("CREATE TABLE item (id int PRIMARY KEY, turn int NOT NULL); INSERT INTO item SELECT i, 0 FROM generate_series(0, %d) i", n)); err != nil {
-		return nil, fmt.Errorf("make the table: %w", err)
-	}
-	store := eventstore.New(pool, eventstore.Config{})
-	version, err := command.Start(ctx, pool, store, nil)
-	if err != nil {
-		return nil, err
-	}
-	live := catalog.NewLive(version)
-	req, err := metadata.Parse([]byte(`{"type":"track_table","args":"item"}`))
-	if err != nil {
-		return nil, err
-	}
-	handler := command.New(command.Parts{Pool: pool, Store: store, Live: live}, command.Config{})
-	if _, err := handler.Execute(ctx, command.Request{Request: req, Session: domain.Session{Role: domain.AdminRole}, Actor: domain.Actor{Role: domain.AdminRole}}); err != nil {
-		return nil, err
-	}
-	config := pool.Config()
-	execution.Connections(config, execution.DefaultStatementTimeout)
-	rows, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
-	}
-	return &timed{Executor: execution.New(rows, func() metadata.World { return live.Current().World }, execution.Config{})}, nil
+	slices.Sort(latencies)
+	at := func(q float64) int64 { return latencies[int(q*float64(len(latencies)-1))].Milliseconds() }
+	return fmt.Sprintf("; change to push p50 %d ms, p99 %d ms", at(.5), at(.99))
 }
