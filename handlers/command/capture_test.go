@@ -176,6 +176,41 @@ func TestWhoHasNoRightsOnOurSchemaIsCaptured(t *testing.T) {
 	require.Len(t, s.captured(), 3)
 }
 
+// The functions run on the writer's search_path, as the owner of our schema.
+func TestWhatAWriterPutsOnTheSearchPathIsNotRunByCapture(t *testing.T) {
+	s := listening(t, `"insert":{"columns":"*"},"update":{"columns":["a"],"payload":["a"]},"delete":{"columns":"*","payload":["id"]}`)
+	s.exec(`create schema trap;
+		create function trap.spring(text, text) returns text language plpgsql as $$ begin raise exception 'sprung by %', current_query(); end $$;
+		create function trap.spring_too(text, text) returns boolean language plpgsql as $$ begin raise exception 'sprung by %', current_query(); end $$;
+		create operator trap.|| (function = trap.spring, leftarg = text, rightarg = text);
+		create operator trap.= (function = trap.spring_too, leftarg = text, rightarg = text);
+		create operator trap.<> (function = trap.spring_too, leftarg = text, rightarg = text);
+		create function trap.lpad(text, int, text) returns text language sql as $$ select trap.spring($1, $3) $$;
+		create function trap.row_to_json(record) returns json language plpgsql as $$ begin return trap.spring('', '')::json; end $$;
+		create function trap.current_setting(text, boolean) returns text language sql as $$ select trap.spring($1, '') $$;
+		create domain trap.text as pg_catalog.text check (false); create domain trap.json as pg_catalog.json check (false);
+		create domain trap.timestamptz as pg_catalog.timestamptz check (false); create domain trap.uuid as pg_catalog.uuid check (false)`)
+	for _, session := range []string{"", `{"x-service-role":"user"}`} {
+		s.exec(`begin; set local search_path = trap, pg_catalog, annals; set local annals.session = '` + session + `';
+			insert into public.t values (1, 'x'); update public.t set a = 'y'; delete from public.t; commit`)
+		require.Len(t, s.captured(), 3)
+	}
+}
+
+func TestColumnsMayHaveAnyName(t *testing.T) {
+	s := newService(t)
+	s.exec(`create table t (changed int, context int, ids int, made_at int, made int, session int, trace int, tg_table_name text, id int)`)
+	s.do(`{"type":"track_table","args":"t"}`)
+	s.listen("changes", "t", `"insert":{"columns":"*"},"update":{"columns":["changed","made"],"payload":["changed"]},"delete":{"columns":"*","payload":["context"]}`)
+	s.exec(`insert into t values (1, 2, 3, 4, 5, 6, 7, 'eight', 9); update t set changed = 10; delete from t`)
+	require.Equal(t, []string{
+		row("changes", "public.t", "INSERT", `null`,
+			`{"id": 9, "ids": 3, "made": 5, "trace": 7, "changed": 1, "context": 2, "made_at": 4, "session": 6, "tg_table_name": "eight"}`),
+		row("changes", "public.t", "UPDATE", `{"changed": 1}`, `{"changed": 10}`),
+		row("changes", "public.t", "DELETE", `{"context": 2}`, `null`),
+	}, s.captured())
+}
+
 func TestTheSessionAndTheTraceTravelWithTheChange(t *testing.T) {
 	s := listening(t, `"insert":{"columns":"*","payload":["id"]}`)
 	s.sql(`insert into t values (1)`)

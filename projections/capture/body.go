@@ -17,46 +17,66 @@ func (d definition) body() string {
 	return sql.Print(d.statementBody()).SQL
 }
 
-// statementBody captures the rows of a statement's transition table.
+// statementBody captures the rows of a statement's transition table, which
+// never shows a name of a column for one of ours.
 func (d definition) statementBody() sql.Node {
 	return sql.Seq(sql.Raw(`
+#variable_conflict use_variable
 declare
-  session json;
-  trace   json;
+  made_at pg_catalog.timestamptz := pg_catalog.clock_timestamp();
+  ids     pg_catalog.text;
+  context pg_catalog.text;
 begin
   if annals.captures() then
-    session := `), sessionVariables, sql.Raw(`;
-    trace := `), traceContext, sql.Raw(`;
-    with made as materialized (
-      select annals.delivery_id(clock_timestamp()) as id, clock_timestamp() as at, `), d.payload(), sql.Raw(" as payload, "), d.orderingKey(), sql.Raw(` as ordering_key
-      from `), changed, sql.Raw(`
-    ), captured as (
-      insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)
-      select m.id, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`, m.payload, m.at from made as m
-    )
-    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
-    select m.id, m.at, `), d.lane(), sql.Raw(`, m.at, m.ordering_key from made as m;
+    ids := annals.delivery_ids_of(made_at);
+    context := annals.capture_context();
+    `), d.capture(), sql.Raw(`;
   end if;
   return null;
 end
 `))
 }
 
+// capture writes a statement's rows down. Where they are not ordered, they are
+// not collected first: what is many rows long would lie on the disk for it. Ids
+// ascend, so deliveries of one moment are made in the order of the rows.
+func (d definition) capture() sql.Node {
+	if d.column == nil {
+		return sql.Seq(sql.Raw("with captured as (\n      "), intoDeliveries, sql.Raw(`
+      select annals.delivery_id(ids), 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(", "), d.payload(), sql.Raw(`, made_at
+      from `), changed, sql.Raw(` returning id
+    )
+    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, place)
+    select c.id, made_at, `), d.lane(), sql.Raw(`, made_at, 0 from captured as c`))
+	}
+	return sql.Seq(sql.Raw(`with made as materialized (
+      select annals.delivery_id(ids) as id, `), d.payload(), sql.Raw(" as payload, "), d.orderingKey(), sql.Raw(` as ordering_key
+      from `), changed, sql.Raw(`
+    ), captured as (
+      `), intoDeliveries, sql.Raw(`
+      select m.id, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`, m.payload, made_at from made as m
+    )
+    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
+    select m.id, made_at, `), d.lane(), sql.Raw(`, made_at, m.ordering_key from made as m`))
+}
+
+var intoDeliveries = sql.Raw("insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)")
+
 // rowBody captures one row.
 func (d definition) rowBody() sql.Node {
 	return sql.Seq(sql.Raw(`
 declare
-  made_at timestamptz := clock_timestamp();
-  made    uuid := annals.delivery_id(made_at);
-  session json;
-  trace   json;`), d.comparisonVariables(), sql.Raw(`
+  made_at pg_catalog.timestamptz;
+  made    pg_catalog.uuid;
+  context pg_catalog.text;`), d.comparisonVariables(), sql.Raw(`
 begin
   if not annals.captures() then
     return null;
   end if;`), d.comparison(), sql.Raw(`
-  session := `), sessionVariables, sql.Raw(`;
-  trace := `), traceContext, sql.Raw(`;
-  insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)
+  made_at := pg_catalog.clock_timestamp();
+  made := annals.delivery_id(made_at);
+  context := annals.capture_context();
+  `), intoDeliveries, sql.Raw(`
   values (made, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`,
     `), d.payload(), sql.Raw(`, made_at);
   insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
@@ -65,13 +85,6 @@ begin
 end
 `))
 }
-
-// What a mutation sets for its transaction. The aliases are those that scripts
-// written for v1.3 set.
-var (
-	sessionVariables = sql.Raw(`annals.capture_setting('annals.session', 'hasura.user')`)
-	traceContext     = sql.Raw(`annals.capture_setting('annals.trace', 'hasura.tracecontext')`)
-)
 
 func (d definition) lane() sql.Node { return sql.Literal("event:" + d.trigger) }
 
@@ -84,28 +97,37 @@ func (d definition) tableName() sql.Node {
 	return sql.Raw("tg_table_schema, tg_table_name")
 }
 
+// payload is put together as text, which costs a third of what building it out
+// of JSON values does.
 func (d definition) payload() sql.Node {
 	return sql.Seq(
-		sql.Raw("json_build_object('op', "), d.operation.code,
-		sql.Raw(", 'data', json_build_object('old', "), d.image(d.operation.old, "old"),
-		sql.Raw(", 'new', "), d.image(d.operation.new, "new"),
-		sql.Raw("), 'session_variables', session, 'trace_context', trace)"),
+		sql.Raw("("), sql.Literal(`{"op":"`+string(d.operation.code)+`","data":{"old":`), and, d.image(d.operation.old, "old"),
+		and, sql.Literal(`,"new":`), and, d.image(d.operation.new, "new"), and, sql.Raw("context)::pg_catalog.json"),
 	)
 }
 
-// image is a row as JSON, as far as it is sent.
+// and joins two texts.
+var and = sql.Raw(" operator(pg_catalog.||) ")
+
+// image is a row as the text of its JSON, as far as it is sent.
 func (d definition) image(there bool, row sql.Name) sql.Node {
 	if !there {
-		return sql.Raw("null")
+		return sql.Literal("null")
 	}
-	if !d.byRow() {
-		row = changed
-	}
-	whole := sql.Call("row_to_json", row)
+	whole := d.whole(row)
 	if p := d.spec.Payload; p != nil && !p.All {
-		return sql.Call("annals.capture_image", whole, names(p.Names))
+		whole = sql.Call("annals.capture_image", whole, names(p.Names))
 	}
-	return whole
+	return sql.Seq(whole, sql.Raw("::pg_catalog.text"))
+}
+
+// whole is a row as JSON. The star keeps a column of the transition table's own
+// name from being taken for the row.
+func (d definition) whole(row sql.Name) sql.Node {
+	if d.byRow() {
+		return sql.Call("pg_catalog.row_to_json", row)
+	}
+	return sql.Call("pg_catalog.row_to_json", sql.Seq(changed, sql.Raw(".*")))
 }
 
 // orderingKey is what tells which deliveries are made one after the other: a
@@ -115,14 +137,11 @@ func (d definition) orderingKey() sql.Node {
 	if d.column == nil {
 		return sql.Raw("null")
 	}
-	row := changed
-	switch {
-	case d.byRow() && d.operation.new:
+	row := sql.Name("old")
+	if d.operation.new {
 		row = "new"
-	case d.byRow():
-		row = "old"
 	}
-	return sql.Seq(sql.Call("row_to_json", row), sql.Raw(" operator(pg_catalog.->>) "), sql.Literal(*d.column))
+	return sql.Seq(d.whole(row), sql.Raw(" operator(pg_catalog.->>) "), sql.Literal(*d.column))
 }
 
 func names(list []string) sql.Node {
@@ -130,7 +149,7 @@ func names(list []string) sql.Node {
 	for i, name := range list {
 		literals[i] = sql.Literal(name)
 	}
-	return sql.Seq(sql.Raw("array["), sql.List(literals...), sql.Raw("]::text[]"))
+	return sql.Seq(sql.Raw("array["), sql.List(literals...), sql.Raw("]::pg_catalog.text[]"))
 }
 
 // comparison leaves the function when an update changed nothing that counts.
@@ -165,8 +184,8 @@ func (d definition) comparisonVariables() sql.Node {
 		return nil
 	}
 	return sql.Raw(`
-  counted_old record;
-  counted_new record;`)
+  counted_old pg_catalog.record;
+  counted_new pg_catalog.record;`)
 }
 
 // unless leaves when two rows are the same byte by byte.

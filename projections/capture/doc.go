@@ -20,9 +20,10 @@
 //     [Reconcile] makes it so for some event triggers, [ReconcileAll] for all,
 //     in the caller's transaction; [Compare] says what is not so.
 //   - What is installed as wanted is not touched: no lock is taken on its table.
-//   - The functions belong to the schema's owner and run as that role, on a
-//     fixed search_path: who may change a row is captured, whatever their rights
-//     on our schema.
+//   - The functions belong to the schema's owner and run as that role: who may
+//     change a row is captured, whatever their rights on our schema. They run on
+//     the writer's search_path, since setting one costs more than the rest of a
+//     small capture; so each name in them is qualified, and finds no other.
 //   - A change of a row never fails because a column that the event trigger names
 //     was renamed, dropped or given another type behind the service's back.
 //   - A trigger that is removed archives its events: what it still had to send is

@@ -1,6 +1,6 @@
 -- Which capture functions are there, and which triggers call them? All of them, or those of some names. The triggers that
 -- PostgreSQL makes for partitions belong to their parents' and do not count.
-select p.proname, p.prosrc, p.prosecdef and p.proconfig = array['search_path=pg_catalog, pg_temp'] as guarded,
+select p.proname, p.prosrc, p.prosecdef and p.proconfig is null as guarded,
   t.tgrelid, t.tgname, t.tgtype, t.tgoldtable, t.tgnewtable, t.tgenabled in ('O', 'A') and t.tgqual is null as enabled
 from pg_catalog.pg_proc as p
 left join (

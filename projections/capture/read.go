@@ -20,7 +20,7 @@ type Querier interface {
 type installed struct {
 	name     string
 	source   string
-	guarded  bool // runs as its owner, on a fixed search_path
+	guarded  bool // runs as its owner, and sets nothing
 	triggers []shape
 }
 

@@ -83,7 +83,7 @@ func (d definition) createFunction() []sql.Node {
 	name := sql.Seq(sql.Qualified("annals", d.function()), sql.Raw("()"))
 	return []sql.Node{
 		sql.Seq(sql.Raw("CREATE OR REPLACE FUNCTION "), name,
-			sql.Raw(" RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS "), sql.Literal(d.body())),
+			sql.Raw(" RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS "), sql.Literal(d.body())),
 		sql.Seq(sql.Raw("REVOKE ALL ON FUNCTION "), name, sql.Raw(" FROM PUBLIC")),
 	}
 }
