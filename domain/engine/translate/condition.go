@@ -125,7 +125,13 @@ func (o operand) value(v plan.Value) sql.Node {
 	return parameter(v, formOf(o.typeName, o.array), o.to)
 }
 
-func (o operand) list(v plan.Value) sql.Node { return parameter(v, FormArray, o.to.Array()) }
+// list is a list of values of the operand's type.
+func (o operand) list(v plan.Value) sql.Node {
+	if o.typeName == "json" || o.typeName == "jsonb" {
+		return parameter(v, FormJSONs, o.to.Array())
+	}
+	return parameter(v, FormArray, o.to.Array())
+}
 
 // equality is = and <>. In permissions two nulls are equal; where the value is
 // known not to be null that makes no difference, and an index can be used.

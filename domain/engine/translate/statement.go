@@ -49,6 +49,7 @@ const (
 	FormMoney               // the same, but numbers without an exponent
 	FormJSON                // JSON as it is
 	FormArray               // a list as an array
+	FormJSONs               // a list as an array of its items' JSON
 )
 
 // Binding is what one request brings.
@@ -162,6 +163,8 @@ func (f Form) text(value json.RawMessage) ([]byte, error) {
 		return value, nil
 	case FormArray:
 		return arrayText(value)
+	case FormJSONs:
+		return jsonsText(value)
 	case FormInteger:
 		return integerText(value)
 	}
@@ -247,6 +250,25 @@ func arrayText(value json.RawMessage) ([]byte, error) {
 			return nil, err
 		}
 		out = appendElement(out, text)
+	}
+	return append(out, '}'), nil
+}
+
+// jsonsText writes a JSON list as PostgreSQL's array of the items as they are.
+func jsonsText(value json.RawMessage) ([]byte, error) {
+	if value[0] != '[' {
+		return plainText(value)
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(value, &items); err != nil {
+		return nil, fmt.Errorf("read a list: %w", err)
+	}
+	out := []byte{'{'}
+	for i, item := range items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendElement(out, item)
 	}
 	return append(out, '}'), nil
 }
