@@ -101,7 +101,7 @@ func (f *filters) member(t *table, depth int) (string, val, condition) {
 			return "_not", v, negated(c)
 		case 3, 4:
 			if len(t.relations) > 0 {
-				return f.related(t, pick(f.Rand, t.relations), depth-1)
+				return f.related(t, oneOf(f.Rand, t.relations), depth-1)
 			}
 		case 5:
 			if f.stored {
@@ -113,7 +113,7 @@ func (f *filters) member(t *table, depth int) (string, val, condition) {
 	if len(columns) == 0 {
 		return "", val{}, nil
 	}
-	c := pick(f.Rand, columns)
+	c := oneOf(f.Rand, columns)
 	if f.stored && f.oneIn(6) && c.ordered {
 		return f.compareColumns(t, c)
 	}
@@ -145,7 +145,7 @@ func (f *filters) related(t *table, r *relation, depth int) (string, val, condit
 }
 
 func (f *filters) exists(depth int) (string, val, condition) {
-	t := pick(f.Rand, f.tables)
+	t := oneOf(f.Rand, f.tables)
 	where, c := f.of(t, depth)
 	v := val{kind: objectVal, keys: []string{"_table", "_where"}, items: []val{{kind: textVal, text: t.name}, where}}
 	return "_exists", v, func(asks who, _ row) truth {
@@ -160,8 +160,8 @@ func (f *filters) compareColumns(t *table, c *column) (string, val, condition) {
 			others = append(others, other)
 		}
 	}
-	other := pick(f.Rand, others)
-	word := pick(f.Rand, []string{"_ceq", "_cneq", "_cgt", "_clte"})
+	other := oneOf(f.Rand, others)
+	word := oneOf(f.Rand, []string{"_ceq", "_cneq", "_cgt", "_clte"})
 	v := val{kind: objectVal, keys: []string{word}, items: []val{{kind: textVal, text: other.name}}}
 	return c.name, v, func(_ who, r row) truth {
 		if r[c] == nil || r[other] == nil {
@@ -213,7 +213,7 @@ func (f *filters) operator(c *column) (string, val, condition) {
 	if c.ordered && (!c.enum || !f.stored) {
 		words = append(words, "_gt", "_lt", "_gte", "_lte")
 	}
-	word := pick(f.Rand, words)
+	word := oneOf(f.Rand, words)
 	v, get := f.operand(c)
 	return word, v, known(c, func(asks who, left any) bool {
 		right := get(asks)
@@ -226,14 +226,14 @@ func (f *filters) operator(c *column) (string, val, condition) {
 
 // operand is a value to compare with: as it is, or, stored, by the session.
 func (f *filters) operand(c *column) (val, func(who) any) {
-	v := pick(f.Rand, c.pool)
+	v := oneOf(f.Rand, c.pool)
 	if !f.stored || c.jsonb || c.sql == "text[]" || !f.oneIn(3) {
 		return c.val(v), func(who) any { return v }
 	}
 	f.names++
 	name := fmt.Sprintf("x-service-%d-%d", f.names, f.IntN(1000000))
 	for _, s := range f.sessions {
-		s[name] = pick(f.Rand, c.pool)
+		s[name] = oneOf(f.Rand, c.pool)
 	}
 	return val{kind: textVal, text: strings.Replace(name, "service", []string{"service", "Hasura"}[f.IntN(2)], 1)}, func(asks who) any { return asks.session[name] }
 }
@@ -241,10 +241,10 @@ func (f *filters) operand(c *column) (val, func(who) any) {
 func (f *filters) among(c *column) (string, val, condition) {
 	list, values := val{kind: listVal, typ: "[" + c.graphql + "!]"}, []any{}
 	for range f.IntN(4) {
-		v := pick(f.Rand, c.pool)
+		v := oneOf(f.Rand, c.pool)
 		list.items, values = append(list.items, c.val(v)), append(values, v)
 	}
-	word := pick(f.Rand, []string{"_in", "_nin"})
+	word := oneOf(f.Rand, []string{"_in", "_nin"})
 	return word, list, func(_ who, r row) truth {
 		if len(values) > 0 && r[c] == nil {
 			return unknown
@@ -255,12 +255,12 @@ func (f *filters) among(c *column) (string, val, condition) {
 }
 
 func (f *filters) like(c *column) (string, val, condition) {
-	word := pick(f.Rand, []string{"_like", "_nlike", "_ilike", "_nilike", "_similar", "_nsimilar"})
+	word := oneOf(f.Rand, []string{"_like", "_nlike", "_ilike", "_nilike", "_similar", "_nsimilar"})
 	patterns := []string{"%a%", "_", "%", "", "A\\%b", "x\\_%", "%'%", "é_", "%B"}
 	if strings.HasSuffix(word, "similar") {
 		patterns = []string{"(a|b)", "%a%", "a+b?", "_+", "é%"}
 	}
-	pattern := pick(f.Rand, patterns)
+	pattern := oneOf(f.Rand, patterns)
 	text := regexp.MustCompile(expression(pattern, strings.Contains(word, "ilike")))
 	v := val{kind: textVal, text: pattern, typ: c.graphql}
 	return word, v, known(c, func(_ who, left any) bool {
@@ -298,7 +298,7 @@ func (f *filters) jsonb(c *column) (string, val, condition) {
 	keys := []string{"a", "b", "none", `q"`}
 	some := []string{}
 	for range f.IntN(3) {
-		some = append(some, pick(f.Rand, keys))
+		some = append(some, oneOf(f.Rand, keys))
 	}
 	list := val{kind: listVal, typ: "[String!]"}
 	for _, k := range some {
@@ -314,14 +314,14 @@ func (f *filters) jsonb(c *column) (string, val, condition) {
 		}
 		return v == key
 	}
-	d := pick(f.Rand, c.pool).(document)
+	d := oneOf(f.Rand, c.pool).(document)
 	switch f.IntN(5) {
 	case 0:
 		return "_contains", c.val(d), known(c, func(_ who, left any) bool { return contains(left.(document).value(), d.value(), true) })
 	case 1:
 		return "_contained_in", c.val(d), known(c, func(_ who, left any) bool { return contains(d.value(), left.(document).value(), true) })
 	case 2:
-		key := pick(f.Rand, keys)
+		key := oneOf(f.Rand, keys)
 		return "_has_key", val{kind: textVal, text: key, typ: "String"}, known(c, func(_ who, left any) bool { return has(left.(document).value(), key) })
 	case 3:
 		return "_has_keys_any", list, known(c, func(_ who, left any) bool {

@@ -37,7 +37,7 @@ func (a who) as() domain.Session {
 }
 
 func (w *world) somebody() who {
-	return who{pick(w.Rand, []string{"admin", "user", "guest"}), pick(w.Rand, w.sessions[:])}
+	return who{oneOf(w.Rand, []string{"admin", "user", "guest"}), oneOf(w.Rand, w.sessions[:])}
 }
 
 // become makes the database and the metadata a world's.

@@ -26,7 +26,7 @@ type queries struct {
 }
 
 // operation is a query of some root fields, with the answer that is right.
-func (q *queries) operation() (text string, want members) {
+func (q *queries) operation() (text string, want entries) {
 	var fields []selected
 	for i := range 1 + q.oneIn2() {
 		if f, ok := q.root(fmt.Sprintf("k%d", i)); ok {
@@ -42,8 +42,8 @@ func (q *queries) operation() (text string, want members) {
 
 func (q *queries) oneIn2() int { return q.world.IntN(2) }
 
-func evaluated(fields []selected, r row) members {
-	out := members{}
+func evaluated(fields []selected, r row) entries {
+	out := entries{}
 	for _, f := range fields {
 		if f.value != nil && !slices.ContainsFunc(out, func(p pair) bool { return p.key == f.key }) {
 			out = append(out, pair{f.key, f.value(r)})
@@ -53,7 +53,7 @@ func evaluated(fields []selected, r row) members {
 }
 
 func (q *queries) root(key string) (selected, bool) {
-	t := pick(q.world.Rand, q.tables)
+	t := oneOf(q.world.Rand, q.tables)
 	if !t.selectable(q.asks) {
 		return selected{}, false
 	}
@@ -99,9 +99,9 @@ func (q *queries) byKey(t *table, key string) selected {
 
 func (q *queries) keyValue(t *table, c *column) any {
 	if len(t.rows) > 0 && !q.oneIn(5) {
-		return pick(q.world.Rand, t.rows)[c]
+		return oneOf(q.world.Rand, t.rows)[c]
 	}
-	return pick(q.world.Rand, c.pool)
+	return oneOf(q.world.Rand, c.pool)
 }
 
 func (q *queries) called(t *table, key string) (selected, bool) {
@@ -200,7 +200,7 @@ func (q *queries) order(t *table, a *arguments) []string {
 	if q.oneIn(4) {
 		distinct = val{kind: listVal, typ: "[" + t.field + "_select_column!]"}
 		for range 1 + q.world.IntN(2) {
-			c := pick(q.world.Rand, t.readable(q.asks))
+			c := oneOf(q.world.Rand, t.readable(q.asks))
 			if !c.ordered || slices.Contains(a.distinct, c) {
 				continue
 			}
@@ -225,7 +225,7 @@ func (q *queries) order(t *table, a *arguments) []string {
 }
 
 func (q *queries) direction(a *arguments, by func(who, row) any) val {
-	word := pick(q.world.Rand, []string{"asc", "asc_nulls_first", "asc_nulls_last", "desc", "desc_nulls_first", "desc_nulls_last"})
+	word := oneOf(q.world.Rand, []string{"asc", "asc_nulls_first", "asc_nulls_last", "desc", "desc_nulls_first", "desc_nulls_last"})
 	a.orders = append(a.orders, ordering{by, strings.HasPrefix(word, "desc"), word == "desc" || strings.HasSuffix(word, "first")})
 	return val{kind: enumVal, text: word, typ: "order_by"}
 }
@@ -242,7 +242,7 @@ func (q *queries) orderItem(t *table, reach func(who, row) row, a *arguments, de
 		reach = func(_ who, r row) row { return r }
 	}
 	if depth > 0 && len(t.relations) > 0 && q.oneIn(2) {
-		r := pick(q.world.Rand, t.relations)
+		r := oneOf(q.world.Rand, t.relations)
 		if !r.to.selectable(q.asks) {
 			return val{}, false
 		}
@@ -265,7 +265,7 @@ func (q *queries) orderItem(t *table, reach func(who, row) row, a *arguments, de
 	if len(columns) == 0 {
 		return val{}, false
 	}
-	c := pick(q.world.Rand, columns)
+	c := oneOf(q.world.Rand, columns)
 	return one(c.field, q.direction(a, func(asks who, r row) any {
 		if found := reach(asks, r); found != nil {
 			return found[c]
@@ -288,7 +288,7 @@ func (q *queries) orderAggregate(r *relation, reach func(who, row) row, a *argum
 		}
 		return nil
 	}
-	function := pick(q.world.Rand, []string{"count", "sum", "avg", "min", "max"})
+	function := oneOf(q.world.Rand, []string{"count", "sum", "avg", "min", "max"})
 	if function == "count" {
 		return one(r.name+"_aggregate", one("count", q.direction(a, func(asks who, from row) any {
 			if reach(asks, from) == nil {
@@ -301,7 +301,7 @@ func (q *queries) orderAggregate(r *relation, reach func(who, row) row, a *argum
 	if len(columns) == 0 {
 		return val{}, false
 	}
-	c := pick(q.world.Rand, columns)
+	c := oneOf(q.world.Rand, columns)
 	return one(r.name+"_aggregate", one(function, one(c.field, q.direction(a, func(asks who, from row) any {
 		return aggregated(function, c, related(asks, from), true)
 	})))), true
@@ -367,7 +367,7 @@ func (q *queries) fields(t *table, depth int) []selected {
 	columns := t.readable(q.asks)
 	for range q.world.IntN(4) {
 		if len(columns) > 0 {
-			fields = append(fields, q.column(pick(q.world.Rand, columns)))
+			fields = append(fields, q.column(oneOf(q.world.Rand, columns)))
 		}
 	}
 	if q.oneIn(6) || len(fields) == 0 {
@@ -549,8 +549,8 @@ type aggregates struct {
 	values []func([]row) pair
 }
 
-func (a aggregates) of(rows []row) members {
-	out := members{}
+func (a aggregates) of(rows []row) entries {
+	out := entries{}
 	for _, v := range a.values {
 		out = append(out, v(rows))
 	}
@@ -572,16 +572,16 @@ func (q *queries) aggregates(t *table) aggregates {
 		if len(columns) == 0 || !q.oneIn(4) {
 			continue
 		}
-		c := pick(q.world.Rand, columns)
-		add(function+" { of: "+c.field+" }", function, func(rows []row) any { return members{{"of", aggregated(function, c, rows, false)}} })
+		c := oneOf(q.world.Rand, columns)
+		add(function+" { of: "+c.field+" }", function, func(rows []row) any { return entries{{"of", aggregated(function, c, rows, false)}} })
 	}
 	return a
 }
 
 func (q *queries) countColumns(columns []*column, add func(string, string, func([]row) any)) {
-	some := []*column{pick(q.world.Rand, columns)}
+	some := []*column{oneOf(q.world.Rand, columns)}
 	if q.oneIn(3) {
-		some = append(some, pick(q.world.Rand, columns))
+		some = append(some, oneOf(q.world.Rand, columns))
 	}
 	names := []string{}
 	for _, c := range some {

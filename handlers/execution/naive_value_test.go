@@ -36,12 +36,12 @@ func (d document) value() any {
 // roughly is a number that is equal to others near it.
 type roughly float64
 
-// pair and object are what JSON calls an object; here its members have an order.
+// pair and object are what JSON calls an object; here its entries have an order.
 type pair struct {
 	key   string
 	value any
 }
-type members []pair
+type entries []pair
 
 // answers is a list in an answer; loose where any order of its items is right.
 type answers struct {
@@ -145,7 +145,7 @@ func same(a, b any) bool {
 // unlike says how an answer differs from the one that is right; empty: in nothing.
 func unlike(path string, want any, got json.RawMessage) string {
 	switch want := want.(type) {
-	case members:
+	case entries:
 		return unlikeObject(path, want, got)
 	case answers:
 		var items []json.RawMessage
@@ -168,7 +168,7 @@ func unlike(path string, want any, got json.RawMessage) string {
 	return ""
 }
 
-func unlikeObject(path string, want members, got json.RawMessage) string {
+func unlikeObject(path string, want entries, got json.RawMessage) string {
 	d := json.NewDecoder(strings.NewReader(string(got)))
 	if t, _ := d.Token(); t != json.Delim('{') {
 		return fmt.Sprintf("%s: wanted %s, got %s", path, shown(want), got)
@@ -204,7 +204,7 @@ func unlikeLoose(path string, want answers, got []json.RawMessage) string {
 // shown shows what was wanted.
 func shown(v any) string {
 	switch v := v.(type) {
-	case members:
+	case entries:
 		var parts []string
 		for _, p := range v {
 			parts = append(parts, p.key+":"+shown(p.value))

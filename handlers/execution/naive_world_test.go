@@ -83,7 +83,7 @@ type callable struct {
 
 func roles() []string { return []string{"user", "guest"} }
 
-func pick[T any](w *rand.Rand, list []T) T { return list[w.IntN(len(list))] }
+func oneOf[T any](w *rand.Rand, list []T) T { return list[w.IntN(len(list))] }
 
 // oneIn is true once in so many times.
 func (w *world) oneIn(times int) bool { return w.IntN(times) == 0 }
@@ -127,7 +127,7 @@ func (w *world) table(i int) *table {
 	}
 	t.columns, t.key = append(t.columns, id), []*column{id}
 	for n := range 3 + w.IntN(4) {
-		c := &column{name: fmt.Sprintf("c%d", n), typ: pick(w.Rand, w.types), nullable: !w.oneIn(3)}
+		c := &column{name: fmt.Sprintf("c%d", n), typ: oneOf(w.Rand, w.types), nullable: !w.oneIn(3)}
 		if c.field = c.name; w.oneIn(6) {
 			c.name = strange()[n]
 		}
@@ -154,14 +154,14 @@ func (t *table) ints() []*column {
 // relate gives a table relationships by numbers, and by equal types.
 func (w *world) relate(t *table) {
 	for n := range 1 + w.IntN(3) {
-		r := &relation{name: fmt.Sprintf("x%d", n), to: pick(w.Rand, w.tables), array: !w.oneIn(3)}
+		r := &relation{name: fmt.Sprintf("x%d", n), to: oneOf(w.Rand, w.tables), array: !w.oneIn(3)}
 		if !r.array {
 			if r.to.columns[0].sql != "int" || len(r.to.key) > 1 {
 				continue
 			}
-			r.here, r.there = pick(w.Rand, t.ints()), r.to.columns[0]
-		} else if r.here, r.there = pick(w.Rand, t.columns), pick(w.Rand, r.to.columns); r.here.typ != r.there.typ || !r.here.ordered {
-			r.here, r.there = pick(w.Rand, t.ints()), pick(w.Rand, r.to.ints())
+			r.here, r.there = oneOf(w.Rand, t.ints()), r.to.columns[0]
+		} else if r.here, r.there = oneOf(w.Rand, t.columns), oneOf(w.Rand, r.to.columns); r.here.typ != r.there.typ || !r.here.ordered {
+			r.here, r.there = oneOf(w.Rand, t.ints()), oneOf(w.Rand, r.to.ints())
 		}
 		t.relations = append(t.relations, r)
 	}
@@ -169,14 +169,14 @@ func (w *world) relate(t *table) {
 
 func (w *world) compute(t *table) {
 	if w.oneIn(3) {
-		t.computed = append(t.computed, &computed{name: t.field + "_f", of: pick(w.Rand, t.columns)})
+		t.computed = append(t.computed, &computed{name: t.field + "_f", of: oneOf(w.Rand, t.columns)})
 	}
 	if w.oneIn(3) {
-		to := pick(w.Rand, w.tables)
-		t.computed = append(t.computed, &computed{name: t.field + "_g", of: pick(w.Rand, t.ints()), to: to, by: pick(w.Rand, to.ints())})
+		to := oneOf(w.Rand, w.tables)
+		t.computed = append(t.computed, &computed{name: t.field + "_g", of: oneOf(w.Rand, t.ints()), to: to, by: oneOf(w.Rand, to.ints())})
 	}
 	if w.oneIn(2) {
-		w.calls = append(w.calls, &callable{name: "find_" + t.field, of: t, by: pick(w.Rand, t.ints())})
+		w.calls = append(w.calls, &callable{name: "find_" + t.field, of: t, by: oneOf(w.Rand, t.ints())})
 	}
 }
 
@@ -202,7 +202,7 @@ func (w *world) random(c *column) any {
 	if c.nullable && w.oneIn(4) {
 		return nil
 	}
-	return pick(w.Rand, c.pool)
+	return oneOf(w.Rand, c.pool)
 }
 
 func (w *world) grant(t *table) *granted {
