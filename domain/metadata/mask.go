@@ -127,7 +127,7 @@ func (m *masker) hide(text string) string {
 	case name == "sql":
 		return maskSQL(text)
 	case urlMembers[name]:
-		return maskURL(text)
+		return MaskURL(text)
 	}
 	return text
 }
@@ -145,8 +145,8 @@ func (m *masker) inHeaders() bool {
 	return strings.Contains(strings.ToLower(m.open[depth-2].name), "header")
 }
 
-// maskURL hides the secrets of a URL or template of one.
-func maskURL(text string) string {
+// MaskURL hides the secrets of a URL or template of one, as [Mask] does.
+func MaskURL(text string) string {
 	address, fragment, hasFragment := strings.Cut(text, "#")
 	address, query, hasQuery := strings.Cut(address, "?")
 	address = maskUserInfo(address)

@@ -47,9 +47,9 @@ func (i Introspector) Introspect(ctx context.Context, r metadata.RemoteSchema) (
 		Body: metadata.Encode(map[string]string{"query": graphql.IntrospectionQuery()}),
 	})
 	if err != nil {
-		return nil, unreachable(ctx, endpoint.URL, err)
+		return nil, unreachable(ctx, metadata.MaskURL(endpoint.URL), err)
 	}
-	if err := i.usable(endpoint.URL, answer); err != nil {
+	if err := i.usable(metadata.MaskURL(endpoint.URL), answer); err != nil {
 		return nil, err
 	}
 	if _, err := graphql.ReadSchema(answer.Body, i.Limits); err != nil {
@@ -60,7 +60,7 @@ func (i Introspector) Introspect(ctx context.Context, r metadata.RemoteSchema) (
 
 func (i Introspector) maxBytes() int64 { return cmp.Or(i.MaxBytes, DefaultMaxIntrospection) }
 
-// unreachable: the URL is told to the admin, who gave it; what it resolved to
+// unreachable: the URL is told without its secrets, as it is also logged; what it resolved to
 // is an internal detail.
 func unreachable(ctx context.Context, url string, err error) error {
 	if ctx.Err() != nil {
