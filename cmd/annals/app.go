@@ -143,6 +143,7 @@ func (a *App) newAPI() (*api.API, error) {
 		Version:        Version,
 		APIs:           apis,
 		CORS:           cors,
+		GuardCookies:   access.JWT != nil && access.JWT.InCookie(),
 		Sockets:        a.cfg.sockets(),
 		MaxBodyBytes:   int64(a.cfg.MaxBody),
 		MinVersionWait: time.Duration(a.cfg.WaitLimit),
@@ -249,14 +250,8 @@ func (a *App) Head(ctx context.Context) (int64, error) {
 // Run serves on a listener until the context ends, then lets running requests
 // come to their end.
 func (a *App) Run(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{
-		Handler:           a.api,
-		ReadHeaderTimeout: api.ReadHeaderTimeout,
-		ReadTimeout:       api.ReadTimeout,
-		IdleTimeout:       api.IdleTimeout,
-		MaxHeaderBytes:    api.MaxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-	}
+	server := a.api.Server()
+	server.ErrorLog = slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)
 	// The first days have their partitions before anything is written into them.
 	if err := a.upkeep.RunOnce(ctx); err != nil && ctx.Err() == nil {
 		a.log.Warn("the first upkeep is not done; it is tried again", "error", err)

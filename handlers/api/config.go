@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -19,6 +20,10 @@ type Config struct {
 	Report Report
 	// CORS says which pages of other origins may call. Zero: all.
 	CORS CORS
+
+	// GuardCookies has cookies of other sites' pages left out of account, unless
+	// CORS names their origins. It is for where a cookie lets its bearer in.
+	GuardCookies bool
 
 	// Sockets says how websockets are kept.
 	Sockets Sockets
@@ -63,15 +68,23 @@ const (
 	DefaultReadyLag       = 100
 )
 
-// Timeouts and limits that suit an http.Server in front of an [API]. None of
-// them limits how long an operation may run: operations have limits of their
-// own.
+// Timeouts and limits of what a client may send. None of them limits how long an
+// operation may run: operations have limits of their own.
 const (
 	ReadHeaderTimeout = 10 * time.Second
 	ReadTimeout       = 5 * time.Minute
 	IdleTimeout       = 2 * time.Minute
 	MaxHeaderBytes    = 64 << 10
 )
+
+// Server returns a server of the API that gives up clients who are slow, and
+// takes no more of each than it may send. It does not listen yet.
+func (a *API) Server() *http.Server {
+	return &http.Server{
+		Handler: a, ReadHeaderTimeout: ReadHeaderTimeout, ReadTimeout: ReadTimeout,
+		IdleTimeout: IdleTimeout, MaxHeaderBytes: MaxHeaderBytes,
+	}
+}
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Version, "dev")

@@ -85,6 +85,10 @@ func (c CORS) allows(sent string) bool {
 	return false
 }
 
+// names reports whether the settings name a page's origin: one that all share
+// with the rest of the world is not named.
+func (c CORS) names(sent string) bool { return c.origins != nil && c.allows(sent) }
+
 func (o origin) matches(asked origin) bool {
 	if o.scheme != asked.scheme {
 		return false
@@ -120,6 +124,25 @@ func (a *API) cors(next http.Handler) http.Handler {
 		h.Set("Access-Control-Expose-Headers", requestIDHeader+","+resourceVersionHeader)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// credentials are the headers that tell who asks. A browser sends cookies
+// wherever a page leads it. Where one is a credential, it counts only for pages
+// of this service's own host, and of origins that the settings name.
+func (a *API) credentials(r *http.Request) http.Header {
+	sent := r.Header.Get("Origin")
+	if !a.cfg.GuardCookies || sent == "" || a.cfg.CORS.names(sent) || isOwn(sent, r) {
+		return r.Header
+	}
+	h := r.Header.Clone()
+	h.Del("Cookie")
+	return h
+}
+
+func isOwn(sent string, r *http.Request) bool {
+	page, ok := parseOrigin(sent)
+	self, _ := parseOrigin(page.scheme + "://" + r.Host)
+	return ok && page == self
 }
 
 // preflight answers a browser that asks before it sends the real request.

@@ -21,7 +21,6 @@
 // and [State]. Health is answered from memory: [API.Watch] looks at the
 // database from time to time, no prober ever makes it do so.
 //
-// Package api holds no rule of the catalog. It does not listen either: the
-// caller has the http.Server, for which limits are suggested beside
-// [ReadHeaderTimeout].
+// Package api holds no rule of the catalog. It does not listen either: that is
+// left to who calls [API.Server].
 package api

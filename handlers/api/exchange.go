@@ -54,7 +54,7 @@ func requestID(r *http.Request) string {
 
 // enter finds out who asks.
 func (a *API) enter(r *http.Request) (auth.Caller, error) {
-	caller, err := a.auth.Authenticate(r.Context(), r.Header)
+	caller, err := a.auth.Authenticate(r.Context(), a.credentials(r))
 	if err != nil {
 		return auth.Caller{}, err
 	}

@@ -52,10 +52,16 @@ func start(t *testing.T, s settings) *service {
 		Registry: prometheus.NewRegistry(), Log: v.lines.take,
 	})
 	v.Look(t.Context())
-	server := httptest.NewServer(v)
-	t.Cleanup(server.Close)
-	v.url = server.URL
+	v.url = listening(t, v)
 	return v
+}
+
+// listening serves a handler, and returns where.
+func listening(t *testing.T, h http.Handler) (url string) {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 func withSecret() auth.Config {

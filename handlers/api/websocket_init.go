@@ -61,7 +61,7 @@ func saidHeaders(payload json.RawMessage) (http.Header, error) {
 // handshakeHeaders are those of the handshake that are believed. A browser sends
 // cookies wherever a page leads it: without CORS settings nothing says which pages may.
 func (s *socket) handshakeHeaders() http.Header {
-	h := s.handshake.Header.Clone()
+	h := s.credentials(s.handshake).Clone()
 	if s.cfg.CORS.disabled && !s.cfg.Sockets.ReadCookie {
 		h.Del("Cookie")
 	}

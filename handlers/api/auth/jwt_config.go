@@ -51,6 +51,9 @@ func (c JWTConfig) ClaimsNamespace() string {
 	return c.claims.namespace
 }
 
+// InCookie reports whether a cookie carries the token.
+func (c JWTConfig) InCookie() bool { return c.carrier.Type == inCookie }
+
 // ClaimsFormat is json or stringified_json.
 func (c JWTConfig) ClaimsFormat() string { return c.claims.format }
 
