@@ -195,6 +195,18 @@ func TestWhatDoesNotFitTheRemotesTypesIsNotSent(t *testing.T) {
 	require.Empty(t, f.server.asked)
 }
 
+func TestAFragmentOnAnInterfaceMayStandWhereNotAllObjectsAreKnown(t *testing.T) {
+	f := withRemote(t, "")
+	cat := graphqltest.Object{"__typename": "Cat", "id": "1", "name": "Tom"}
+	pets := serveRemote(t, graphqltest.New(`type Query { found: Found  named: Named }
+		union Found = Cat | Stone  interface Named { name: String }  interface Node { id: ID! }
+		type Cat implements Named & Node { id: ID!  name: String }  type Stone implements Node { id: ID! }`,
+		graphqltest.Object{"found": cat, "named": cat}, nil))
+	f.world = addRemote(t, f.world, "pets", pets.URL, "", pets.graphql)
+	f.answers(`{ found { ... on Named { name } ... on Node { id } } named { ... on Node { id } ... on Cat { ... on Node { again: id } } } }`, "",
+		`{"data":{"found":{"name":"Tom","id":"1"},"named":{"id":"1","again":"1"}}}`)
+}
+
 func TestErrorsOfARemoteAreTheWholeAnswer(t *testing.T) {
 	f := withRemote(t, "")
 	f.answers(`{ person(id: 1) { name broken } author { name } }`, "",

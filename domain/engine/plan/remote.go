@@ -149,21 +149,15 @@ func (r remoteReader) member(at place, of *ast.Definition, f field) string {
 	return r.field(at, definition, f)
 }
 
-// covers reports whether a fragment's condition holds for every object of a type.
+// covers reports whether the fields of a fragment are fields of the type itself:
+// those on the type, and on interfaces of an object. Types that are not an object
+// need not have the fields of an interface that all their objects implement.
 func (r remoteReader) covers(condition string, of *ast.Definition) bool {
 	if condition == "" || condition == of.Name {
 		return true
 	}
 	on := r.types.Types[condition]
-	if on == nil || !on.IsAbstractType() {
-		return false
-	}
-	for _, object := range r.objects(of) {
-		if !slices.Contains(r.types.PossibleTypes[condition], object) {
-			return false
-		}
-	}
-	return on.Kind == ast.Interface // a union has no fields of its own: it is looked into as it stands
+	return on != nil && on.Kind == ast.Interface && of.Kind == ast.Object && slices.Contains(r.types.PossibleTypes[condition], of)
 }
 
 // overlaps reports whether an object can be of both types.
