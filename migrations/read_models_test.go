@@ -14,6 +14,7 @@ import (
 
 // stories are deliveries as they come to be, by their first hexadecimal digit.
 const stories = `
+insert into annals.catalog (kind, key, definition, position) values ('cron_trigger', 't', '{"name":"t"}', 1);
 insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, definition, due_at)
 select (n || '000000-0000-7000-8000-000000000000')::uuid, kind, 't', 'public', 'users', '{"op":"INSERT"}',
   '{"webhook":"http://h/","retry_conf":{"num_retries":1},"headers":[],"comment":"why"}', now() - interval '1 hour'
@@ -53,6 +54,32 @@ func TestTheReadModelsTellWhatBecameOfADelivery(t *testing.T) {
 	_, err = db.Pool.Exec(t.Context(), `insert into annals.capture_ends values ('t', now())`)
 	require.NoError(t, err)
 	require.Equal(t, []string{"true"}, texts(t, db, `select distinct archived::text from hdb_catalog.event_log`))
+}
+
+func TestTheEventsOfACronTriggerThatIsGoneAreGone(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), stories+`; delete from annals.catalog`)
+	require.NoError(t, err)
+	require.Empty(t, texts(t, db, `select id::text from hdb_catalog.hdb_cron_events`))
+	require.NotEmpty(t, texts(t, db, `select id::text from annals.deliveries where kind = 'cron'`), "their history stays")
+}
+
+func TestDeletingAnEventThatWaitsCancelsItAndWhatWasTriedStays(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), stories)
+	require.NoError(t, err)
+	for digit, view := range map[string]string{"2": "hdb_cron_events", "3": "hdb_scheduled_events"} {
+		tag, err := db.Pool.Exec(t.Context(), `delete from hdb_catalog.`+view)
+		require.NoError(t, err)
+		require.EqualValues(t, 3, tag.RowsAffected(), "those that are pending, not the one that is being sent")
+		require.Equal(t, []string{digit + "1 locked", digit + "3 delivered", digit + "4 error", digit + "5 dead"},
+			texts(t, db, `select substr(id::text, 1, 2) || ' ' || status from hdb_catalog.`+view+` order by 1`))
+		require.Equal(t, []string{digit + "0", digit + "2", digit + "7"},
+			texts(t, db, `select substr(delivery_id::text, 1, 2) from annals.delivery_log
+				where entry = 'cancelled' and reason = 'deleted from hdb_catalog.`+view+` by ' || session_user order by 1`))
+	}
 }
 
 func TestOneDeliveryIsFoundByIndexHoweverManyThereAre(t *testing.T) {
