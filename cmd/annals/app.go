@@ -104,7 +104,7 @@ func (a *App) join(ctx context.Context) error {
 	operations.Wake, operations.Outbound, operations.Called = a.deliveries.Wake, a.outbound, a.logAction
 	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, operations)
 	a.hub = livequery.New(a.operations, a.cfg.liveQueries())
-	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations, Deliveries: deliveries.Book{}, Remote: a.cfg.introspector(a.outbound), Wake: a.deliveries.Wake},
+	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations, Deliveries: a.cfg.book(), Remote: a.cfg.introspector(a.outbound), Wake: a.deliveries.Wake},
 		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
 	a.upkeep, a.remotes = a.newUpkeep(), a.newRemotes()
 	a.api, err = a.newAPI()

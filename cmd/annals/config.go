@@ -133,6 +133,8 @@ type Serve struct {
 	EventsFetchInterval int      `name:"events-fetch-interval" env:"SERVICE_GRAPHQL_EVENTS_FETCH_INTERVAL,HASURA_GRAPHQL_EVENTS_FETCH_INTERVAL" help:"Milliseconds between two looks for deliveries when there were none." default:"1000" group:"Deliveries"`
 	EventsMaxResponse   size     `name:"events-max-response" env:"SERVICE_GRAPHQL_EVENTS_MAX_RESPONSE,HASURA_GRAPHQL_EVENTS_MAX_RESPONSE" help:"How much of a webhook's answer is kept, such as 1MiB." default:"1MiB" group:"Deliveries"`
 	EventsLeaseMargin   duration `name:"events-lease-margin" env:"SERVICE_GRAPHQL_EVENTS_LEASE_MARGIN,HASURA_GRAPHQL_EVENTS_LEASE_MARGIN" help:"How long after a webhook's timeout another node may take over a delivery whose node is gone." default:"30s" group:"Deliveries"`
+	RedeliveryLimit     int      `name:"redelivery-limit" env:"SERVICE_GRAPHQL_REDELIVERY_LIMIT,HASURA_GRAPHQL_REDELIVERY_LIMIT" help:"How many events one redeliver_events begins that does not say how many." default:"10000" group:"Deliveries"`
+	MaxRedelivery       int      `name:"max-redelivery" env:"SERVICE_GRAPHQL_MAX_REDELIVERY,HASURA_GRAPHQL_MAX_REDELIVERY" help:"How many events one redeliver_events can be about." default:"100000" group:"Deliveries"`
 	LogHeadersFromEnv   toggle   `name:"log-headers-from-env" env:"SERVICE_GRAPHQL_LOG_HEADERS_FROM_ENV,HASURA_GRAPHQL_LOG_HEADERS_FROM_ENV" help:"Keep the values of headers from the environment in the log of attempts, not the variables' names." default:"false" group:"Deliveries"`
 
 	OutboundDeny        addressRanges `name:"outbound-deny" env:"SERVICE_GRAPHQL_OUTBOUND_DENY,HASURA_GRAPHQL_OUTBOUND_DENY" help:"Addresses that webhooks and remote servers may not have, separated by commas: ${ranges}." default:"" placeholder:"LIST" group:"Deliveries"`
@@ -211,6 +213,8 @@ func (s *Serve) validateNumbers() error {
 		{"--events-http-pool-size", int64(s.EventsPoolSize)},
 		{"--events-max-in-flight", int64(s.EventsMaxInFlight)},
 		{"--events-fetch-interval", int64(s.EventsFetchInterval)},
+		{"--redelivery-limit", int64(s.RedeliveryLimit)},
+		{"--max-redelivery", int64(s.MaxRedelivery)},
 		{"--live-queries-multiplexed-batch-size", int64(s.BatchSize)},
 		{"--live-queries-multiplexed-refetch-interval", int64(s.RefetchInterval)},
 		{"--live-queries-max-subscribers", int64(s.MaxSubscribers)},

@@ -78,6 +78,7 @@ func connect(ctx context.Context, cfg Database, url string) (*pgxpool.Pool, erro
 	}
 	pc.ConnConfig.ConnectTimeout = connectTimeout
 	pc.ConnConfig.RuntimeParams["application_name"] = "annals"
+	pc.ConnConfig.RuntimeParams["jit"] = "off" // compiling costs more than most statements run
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)

@@ -20,6 +20,7 @@ import (
 	"annals/handlers/execution"
 	"annals/handlers/outbound"
 	"annals/handlers/workers/deliver"
+	"annals/projections/deliveries"
 )
 
 // addressRanges are names of ranges of addresses, separated by commas.
@@ -41,6 +42,11 @@ func (s *Serve) newOutbound() *outbound.Client {
 		Deny: slices.Clone(s.OutboundDeny), MaxResponse: int64(s.OutboundMaxResponse),
 		UserAgent: "annals/" + Version, IdlePerHost: s.EventsPoolSize,
 	})
+}
+
+// book carries out what commands ask of deliveries.
+func (s *Serve) book() deliveries.Book {
+	return deliveries.Book{Limits: deliveries.Limits{Redelivered: s.RedeliveryLimit, MaxRedelivered: s.MaxRedelivery}}
 }
 
 // newDeliveries is the worker that makes deliveries on this node.

@@ -15,7 +15,7 @@ type redeliverEvents struct {
 	Since   string   `help:"Events from a time on, such as 2026-01-31T12:00:00Z." placeholder:"TIME"`
 	Until   string   `help:"Events before a time." placeholder:"TIME"`
 	Rate    float64  `help:"How many become due in a second; without it all at once." placeholder:"NUMBER"`
-	Limit   int      `short:"n" help:"How many events at most, the oldest first." default:"10000"`
+	Limit   int      `short:"n" help:"How many events at most, the oldest first; without it the server says." placeholder:"NUMBER"`
 	DryRun  bool     `help:"Only say how many there are."`
 	Message string   `short:"m" help:"Why, for the history." placeholder:"TEXT"`
 	Output  `embed:""`
@@ -61,7 +61,7 @@ func (c *redeliverEvents) call() (call, error) {
 	case !filtered:
 		return call{}, errors.New("name an event, or say which: --trigger, --state, --status, --since, --until")
 	}
-	args := map[string]any{"limit": c.Limit, "dry_run": c.DryRun}
+	args := map[string]any{"dry_run": c.DryRun}
 	for name, text := range map[string]string{"trigger": c.Trigger, "since": c.Since, "until": c.Until} {
 		if text != "" {
 			args[name] = text
@@ -72,6 +72,9 @@ func (c *redeliverEvents) call() (call, error) {
 	}
 	if len(c.Status) > 0 {
 		args["status"] = c.Status
+	}
+	if c.Limit != 0 {
+		args["limit"] = c.Limit
 	}
 	if c.Rate != 0 {
 		args["rate"] = c.Rate

@@ -219,20 +219,14 @@ func oneOrMany[T any](n wire.Node, f func(wire.Node) T) []T {
 	return []T{f(n)}
 }
 
-// Limits of one call that is about many events.
-const (
-	DefaultEvents = 10_000
-	MaxEvents     = 100_000
-)
-
 // RedeliverEvents is redeliver_events: a new round for the events of event
 // triggers that are over, the oldest first.
 type RedeliverEvents struct {
 	EventFilter
 	// Rate is how many become due in a second; zero lets all be due at once.
 	Rate float64 `json:"rate,omitzero"`
-	// Limit is how many events at most.
-	Limit  int  `json:"limit"`
+	// Limit is how many events at most; zero leaves it to the service.
+	Limit  int  `json:"limit,omitzero"`
 	DryRun bool `json:"dry_run,omitzero"`
 }
 
@@ -242,8 +236,10 @@ func (RedeliverEvents) Operation() string { return "redeliver_events" }
 func decodeRedeliverEvents(n wire.Node) Command {
 	c := RedeliverEvents{
 		EventFilter: decodeEventFilter(n, "failed", "delivered", "cancelled"),
-		Limit:       limitOr(n.Optional("limit"), DefaultEvents, MaxEvents),
 		DryRun:      n.Optional("dry_run").BoolOr(false),
+	}
+	if limit := n.Optional("limit"); limit.Present() {
+		c.Limit = positiveCount(limit)
 	}
 	if rate := n.Optional("rate"); rate.Present() {
 		c.Rate = positiveNumber(rate)

@@ -1,6 +1,7 @@
 package deliveries
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,28 @@ import (
 )
 
 // Book carries out what calls ask of deliveries. It has no state of its own.
-type Book struct{}
+type Book struct{ Limits Limits }
+
+// Limits are how many events one call may be about. Zero: the default.
+type Limits struct {
+	// Redelivered is how many events a redelivery of many begins that does not
+	// say how many. Default [DefaultRedelivered].
+	Redelivered int
+	// MaxRedelivered is the most that it may say, and that are looked for.
+	// Default [DefaultMaxRedelivered].
+	MaxRedelivered int
+}
+
+// The defaults of [Limits].
+const (
+	DefaultRedelivered    = 10_000
+	DefaultMaxRedelivered = 100_000
+)
+
+func (l Limits) filled() Limits {
+	most := cmp.Or(l.MaxRedelivered, DefaultMaxRedelivered)
+	return Limits{Redelivered: min(cmp.Or(l.Redelivered, DefaultRedelivered), most), MaxRedelivered: most}
+}
 
 // Asked is a command about deliveries, and how it came.
 type Asked struct {
@@ -42,7 +64,7 @@ func (b Book) Carry(ctx context.Context, tx pgx.Tx, a Asked) (json.RawMessage, e
 	case metadata.RedeliverEvent:
 		return redeliver(ctx, tx, a, c)
 	case metadata.RedeliverEvents:
-		return redeliverMany(ctx, tx, a, c)
+		return b.redeliverMany(ctx, tx, a, c)
 	case metadata.CancelEvents:
 		return cancel(ctx, tx, a, c)
 	case metadata.DeleteScheduledEvent:
@@ -85,6 +107,9 @@ func parseID(text string) (uuid.UUID, error) {
 	}
 	return id, nil
 }
+
+// Lists and searches are planned for the filter that they are given, with
+// [pgx.QueryExecModeCacheDescribe]: a plan for any filter would read everything.
 
 // one scans the row of a statement; ok is false when there is none.
 func one(ctx context.Context, q Querier, into []any, sql string, args ...any) (ok bool, err error) {

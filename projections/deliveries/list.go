@@ -19,8 +19,14 @@ var eventLogsSQL string
 //go:embed scheduled_events.sql
 var scheduledEventsSQL string
 
+//go:embed count_scheduled.sql
+var countScheduledSQL string
+
 //go:embed invocations.sql
 var invocationsSQL string
+
+//go:embed count_invocations.sql
+var countInvocationsSQL string
 
 // plainTime is a time without a zone, which is UTC, as v1.3 keeps those of
 // events; zonedTime is as PostgreSQL writes a time with one.
@@ -76,7 +82,7 @@ func scanEventLog(row pgx.CollectableRow) (eventLog, error) {
 }
 
 func eventLogs(ctx context.Context, q Querier, c metadata.GetEventLogs) (json.RawMessage, error) {
-	rows, err := q.Query(ctx, eventLogsSQL, c.Name, c.Status, c.Limit, c.Offset)
+	rows, err := q.Query(ctx, eventLogsSQL, pgx.QueryExecModeCacheDescribe, c.Name, c.Status, c.Limit, c.Offset)
 	if err != nil {
 		return nil, fmt.Errorf("list events of trigger %s: %w", c.Name, err)
 	}
@@ -106,26 +112,26 @@ type wanted struct {
 	metadata.Page
 }
 
-func invocations(ctx context.Context, q Querier, w wanted) (list []invocation, total int64, err error) {
-	rows, err := q.Query(ctx, invocationsSQL, w.kinds, w.trigger, w.id, w.Limit, w.Offset)
+func invocations(ctx context.Context, q Querier, w wanted) ([]invocation, error) {
+	rows, err := q.Query(ctx, invocationsSQL, pgx.QueryExecModeCacheDescribe, w.kinds, w.trigger, w.id, w.Limit, w.Offset)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list attempts: %w", err)
+		return nil, fmt.Errorf("list attempts: %w", err)
 	}
-	list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (invocation, error) {
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (invocation, error) {
 		var i invocation
 		var created time.Time
-		err := row.Scan(&i.ID, &i.EventID, &i.Trigger, &i.Status, &i.Request, &i.Response, &created, &total)
+		err := row.Scan(&i.ID, &i.EventID, &i.Trigger, &i.Status, &i.Request, &i.Response, &created)
 		i.CreatedAt, i.Request = zonedTime(created), maskRequest(i.Request)
 		return i, err
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("list attempts: %w", err)
+		return nil, fmt.Errorf("list attempts: %w", err)
 	}
-	return list, total, nil
+	return list, nil
 }
 
 func eventInvocations(ctx context.Context, q Querier, c metadata.GetEventInvocationLogs) (json.RawMessage, error) {
-	list, _, err := invocations(ctx, q, wanted{kinds: []string{kindEvent, kindManual}, trigger: c.Name, Page: c.Page})
+	list, err := invocations(ctx, q, wanted{kinds: []string{kindEvent, kindManual}, trigger: c.Name, Page: c.Page})
 	return metadata.Encode(list), err
 }
 
@@ -145,7 +151,7 @@ func eventByID(ctx context.Context, q Querier, c metadata.GetEventByID) (json.Ra
 	if len(events) == 0 {
 		return nil, noEvent()
 	}
-	list, _, err := invocations(ctx, q, wanted{kinds: []string{kindEvent, kindManual}, id: &id, Page: c.Page})
+	list, err := invocations(ctx, q, wanted{kinds: []string{kindEvent, kindManual}, id: &id, Page: c.Page})
 	return metadata.Encode(struct {
 		Event       eventLog     `json:"event"`
 		Invocations []invocation `json:"invocations"`
@@ -197,12 +203,16 @@ func statesOf(statuses []string) []string {
 }
 
 func scheduledEvents(ctx context.Context, q Querier, c metadata.GetScheduledEvents) (json.RawMessage, error) {
+	filter := []any{pgx.QueryExecModeCacheDescribe, kindsOf(c.Type)[0], c.TriggerName, statesOf(c.Status), laneOfScheduled(c.ScheduledKind)}
 	var total int64
-	rows, err := q.Query(ctx, scheduledEventsSQL, kindsOf(c.Type)[0], c.TriggerName, statesOf(c.Status), c.Limit, c.Offset)
+	if err := q.QueryRow(ctx, countScheduledSQL, filter...).Scan(&total); err != nil {
+		return nil, fmt.Errorf("count scheduled events: %w", err)
+	}
+	rows, err := q.Query(ctx, scheduledEventsSQL, append(filter, c.Limit, c.Offset)...)
 	if err != nil {
 		return nil, fmt.Errorf("list scheduled events: %w", err)
 	}
-	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (scheduledEvent, error) { return scanScheduled(row, &total) })
+	events, err := pgx.CollectRows(rows, scanScheduled)
 	if err != nil {
 		return nil, fmt.Errorf("list scheduled events: %w", err)
 	}
@@ -212,13 +222,20 @@ func scheduledEvents(ctx context.Context, q Querier, c metadata.GetScheduledEven
 	}{total, events}), nil
 }
 
-func scanScheduled(row pgx.CollectableRow, total *int64) (scheduledEvent, error) {
+func laneOfScheduled(k metadata.ScheduledKind) string {
+	if k.Type == metadata.TypeCron {
+		return CronLane(k.TriggerName)
+	}
+	return scheduledLane
+}
+
+func scanScheduled(row pgx.CollectableRow) (scheduledEvent, error) {
 	var e scheduledEvent
 	var trigger, state string
 	var payload, definition json.RawMessage
 	var due, created time.Time
 	var available *time.Time
-	if err := row.Scan(&e.ID, &trigger, &payload, &definition, &due, &created, &state, &e.Tries, &available, total); err != nil {
+	if err := row.Scan(&e.ID, &trigger, &payload, &definition, &due, &created, &state, &e.Tries, &available); err != nil {
 		return e, err
 	}
 	e.Scheduled, e.CreatedAt, e.Status = zonedTime(due), zonedTime(created), statusOf(state)
@@ -264,12 +281,19 @@ func scheduledInvocations(ctx context.Context, q Querier, c metadata.GetSchedule
 		}
 		w.id = &id
 	}
-	list, total, err := invocations(ctx, q, w)
+	list, err := invocations(ctx, q, w)
+	if err != nil {
+		return nil, err
+	}
+	var total int64
+	if err := q.QueryRow(ctx, countInvocationsSQL, pgx.QueryExecModeCacheDescribe, w.kinds, w.trigger, w.id).Scan(&total); err != nil {
+		return nil, fmt.Errorf("count attempts: %w", err)
+	}
 	for i := range list {
 		list[i].Trigger = nil
 	}
 	return metadata.Encode(struct {
 		Count       int64        `json:"count"`
 		Invocations []invocation `json:"invocations"`
-	}{total, list}), err
+	}{total, list}), nil
 }

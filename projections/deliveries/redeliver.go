@@ -1,6 +1,7 @@
 package deliveries
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -102,21 +103,22 @@ func redeliver(ctx context.Context, q Querier, a Asked, c metadata.RedeliverEven
 }
 
 // redeliverMany begins a new round of all events that a filter finds.
-func redeliverMany(ctx context.Context, q Querier, a Asked, c metadata.RedeliverEvents) (json.RawMessage, error) {
-	filter := []any{triggersOf(a.World, c.Trigger), c.States, c.Statuses, c.Since, c.Until}
-	var matching int64
-	if err := q.QueryRow(ctx, countOverSQL, filter...).Scan(&matching); err != nil {
-		return nil, fmt.Errorf("count events to redeliver: %w", err)
+func (b Book) redeliverMany(ctx context.Context, q Querier, a Asked, c metadata.RedeliverEvents) (json.RawMessage, error) {
+	limits := b.Limits.filled()
+	if c.Limit > limits.MaxRedelivered {
+		return nil, domain.Refuse(domain.ParseFailed, "the limit of one redelivery can be at most %d", limits.MaxRedelivered)
 	}
+	filter := []any{pgx.QueryExecModeCacheDescribe, triggersOf(a.World, c.Trigger), c.States, c.Statuses, c.Since, c.Until, limits.MaxRedelivered}
 	if c.DryRun {
-		return metadata.Encode(dryRun{true, matching}), nil
+		return countOver(ctx, q, filter)
 	}
 	var apart float64
 	if c.Rate > 0 {
 		apart = 1 / c.Rate
 	}
-	tag, err := q.Exec(ctx, redeliverManySQL, append(filter, c.Limit, apart, a.Position)...)
-	if err != nil {
+	var matching, redelivered int64
+	wanted := cmp.Or(c.Limit, limits.Redelivered)
+	if err := q.QueryRow(ctx, redeliverManySQL, append(filter, wanted, apart, a.Position)...).Scan(&matching, &redelivered); err != nil {
 		return nil, fmt.Errorf("redeliver events: %w", err)
 	}
 	return metadata.Encode(struct {
@@ -124,7 +126,15 @@ func redeliverMany(ctx context.Context, q Querier, a Asked, c metadata.Redeliver
 		Matching    int64  `json:"matching"`
 		Redelivered int64  `json:"redelivered"`
 		Position    int64  `json:"position"`
-	}{"success", matching, tag.RowsAffected(), a.Position}), nil
+	}{"success", matching, redelivered, a.Position}), nil
+}
+
+func countOver(ctx context.Context, q Querier, filter []any) (json.RawMessage, error) {
+	var matching int64
+	if err := q.QueryRow(ctx, countOverSQL, filter...).Scan(&matching); err != nil {
+		return nil, fmt.Errorf("count events to redeliver: %w", err)
+	}
+	return metadata.Encode(dryRun{true, matching}), nil
 }
 
 type dryRun struct {

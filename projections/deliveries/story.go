@@ -17,6 +17,9 @@ import (
 //go:embed find.sql
 var findSQL string
 
+//go:embed find_in_state.sql
+var findInStateSQL string
+
 //go:embed story.sql
 var storySQL string
 
@@ -69,7 +72,11 @@ func (r Reader) Find(ctx context.Context, f Filter) ([]Delivery, error) {
 	if f.After != nil {
 		due, id = &f.After.DueAt, &f.After.ID
 	}
-	rows, err := r.DB.Query(ctx, findSQL, f.Kind, f.Trigger, f.States, f.Since, f.Until, due, id, f.Limit)
+	sql, args := findSQL, []any{pgx.QueryExecModeCacheDescribe, f.Kind, f.Trigger, f.Since, f.Until, due, id, f.Limit}
+	if f.States != nil {
+		sql, args = findInStateSQL, append(args, f.States)
+	}
+	rows, err := r.DB.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries: %w", err)
 	}
