@@ -321,7 +321,7 @@ func TestAQueryOverAWebsocketWantsDataThenComplete(t *testing.T) {
 func TestAnExpectedErrorOverAWebsocketMayComeAsAnError(t *testing.T) {
 	s := socketTo(t, []scripted{
 		{`{"type":"connection_init","payload":{"headers":{"X-Hasura-Role":"user"}}}`, `{"type":"connection_ack"}`},
-		{`{"id":"1","type":"start","payload":{"query":"query { a }"}}`, `{"type":"error","id":"1","payload":{"errors":[]}}`},
+		{`{"id":"1","type":"start","payload":{"query":"query { a }"}}`, `{"type":"error","id":"1","payload":{"errors":[]}}` + "\n" + `{"type":"complete","id":"1"}`},
 	})
 	r := request{
 		url: "/v1/graphql", headers: map[string]string{"X-Hasura-Role": "user"},
