@@ -95,8 +95,6 @@ func (tx transaction) action(w *writer, a *plan.Action, f *found) error {
 	if err != nil {
 		return err
 	}
-	w.sets = sets
-	w.outside(a, f, step.Attached)
-	free(sets)
+	w.reading(sets, func() { w.outside(a, f, step.Attached) })
 	return nil
 }

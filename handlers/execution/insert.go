@@ -13,13 +13,13 @@ func (tx transaction) insert(w *writer, f plan.Root, in *plan.Insert) error {
 		return err
 	}
 	c := translate.Insert(in, nil, nil, tx.config.Options) // for its answer alone
+	var sets []*rowset
 	if len(done.rows) > 0 {
-		if w.sets, err = tx.belonging(c.Statements, done.rows); err != nil {
+		if sets, err = tx.belonging(c.Statements, done.rows); err != nil {
 			return err
 		}
 	}
-	w.answer(c.Answer, done.rows, done.affected)
-	free(w.sets)
+	w.reading(sets, func() { w.answer(c.Answer, done.rows, done.affected) })
 	return nil
 }
 

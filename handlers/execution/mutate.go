@@ -178,9 +178,7 @@ func (tx transaction) call(w *writer, r *plan.Rows) error {
 	if err != nil {
 		return err
 	}
-	w.sets = append(sets, set)
-	w.level(level, nil, nil)
-	free(w.sets)
+	w.reading(append(sets, set), func() { w.level(level, nil, nil) })
 	return nil
 }
 
@@ -190,9 +188,7 @@ func (tx transaction) aggregate(w *writer, a *plan.Aggregate) error {
 	if err != nil {
 		return err
 	}
-	w.sets = sets
-	w.root(step)
-	free(sets)
+	w.reading(sets, func() { w.root(step) })
 	return nil
 }
 
@@ -214,9 +210,7 @@ func (tx transaction) update(w *writer, u *plan.Update) error {
 	if err != nil {
 		return err
 	}
-	w.sets = sets
-	w.answer(c.Answer, rows, len(rows))
-	free(append(sets, set))
+	w.reading(append(sets, set), func() { w.answer(c.Answer, rows, len(rows)) })
 	return nil
 }
 
@@ -238,10 +232,17 @@ func (tx transaction) delete(w *writer, d *plan.Delete) error {
 	if err != nil {
 		return err
 	}
-	w.sets = sets
-	w.answer(c.Answer, set.rows(), set.len())
-	free(append(sets, set))
+	w.reading(append(sets, set), func() { w.answer(c.Answer, set.rows(), set.len()) })
 	return nil
+}
+
+// reading writes what is read of sets, and frees these. Nothing reads them
+// after: a set that is freed twice would be the rows of two requests.
+func (w *writer) reading(sets []*rowset, write func()) {
+	w.sets = sets
+	write()
+	w.sets = nil
+	free(sets)
 }
 
 // pass reports whether the role may write all of the rows.

@@ -253,3 +253,17 @@ func TestTheWorkerIsWokenAfterAMutationAndNotAfterAFailedOne(t *testing.T) {
 	require.Error(t, err, "the id is taken")
 	require.Equal(t, 1, woken)
 }
+
+// An insert without rows once gave back the buffers of the field before it a
+// second time: two statements then wrote into one.
+func TestAnInsertOfNoRowsDoesNotFreeTheRowsOfTheFieldBefore(t *testing.T) {
+	t.Parallel()
+	e := musicalEngine(t)
+	admin := domain.Session{Role: domain.AdminRole}
+	for range 20 {
+		e.answers(admin, `{"update_artist":{"returning":[{"albums":[{"id":12}]}]},"insert_artist":{"affected_rows":0}}`,
+			`mutation { update_artist(where: {id: {_eq: 2}}, _set: {name: "B"}) { returning { albums { id } } } insert_artist(objects: []) { affected_rows } }`, "")
+		e.answers(admin, `{"artist":[{"id":1,"albums":[{"id":10},{"id":11}]},{"id":2,"albums":[{"id":12}]}]}`,
+			`{ artist(where: {id: {_lte: 2}}, order_by: {id: asc}) { id albums(order_by: {id: asc}) { id } } }`, "")
+	}
+}

@@ -144,6 +144,7 @@ func (t *writing) variable(v val) string {
 	case n == 0: // by its default
 		t.declared = append(t.declared, declared+" = "+(&writing{Rand: rand.New(fixed{})}).value(v))
 		return "$" + name
+	case v.kind == plainVal && v.text == "null":
 	case n == 1 || strict:
 		declared += "!"
 	default:
