@@ -268,6 +268,13 @@ func TestARemoteThatGivesNoAnswerIsToldApart(t *testing.T) {
 		{answer(200, "{\"data\":{\"person\":\"\xff\"}}"), domain.RemoteSchemaError, "Error in $: Failed reading: not a valid json value"},
 		{func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, domain.Unexpected, "ResponseTimeout"},
 		{func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, domain.Unexpected, "NoResponseDataReceived"},
+		{func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				if _, err := io.WriteString(w, strings.Repeat(" ", 1<<16)); err != nil {
+					return
+				}
+			}
+		}, domain.RemoteSchemaError, "the answer of the remote server is too large"},
 	} {
 		f.server.answerWith(c.handler)
 		_, err := f.ask(`{ person(id: 1) { id } author { id } }`, "")
