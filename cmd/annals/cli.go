@@ -38,6 +38,7 @@ type commands struct {
 	Rollback   rollbackCommand   `cmd:"" group:"change" help:"Restore the metadata of an earlier moment. The history stays."`
 	Replace    replaceCommand    `cmd:"" group:"change" help:"Make the metadata what a file says."`
 	Execute    executeCommand    `cmd:"" group:"change" help:"Carry out one call of the metadata API."`
+	Receive    receiveCommand    `cmd:"" group:"run" help:"Receive webhooks and print them, to try triggers on."`
 	Rebuild    rebuildCommand    `cmd:"" group:"keep" help:"Make the persisted catalog anew from the history."`
 	Migrate    migrateCommand    `cmd:"" group:"keep" help:"Bring a database's schema annals up to this program."`
 	Version    versionCommand    `cmd:"" group:"keep" help:"Print the version."`

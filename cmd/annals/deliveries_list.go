@@ -28,6 +28,7 @@ type listDeliveries struct {
 	Until   string   `help:"Only due before a time; without it and --state, what is due in the future is left out." placeholder:"TIME"`
 	Cursor  string   `help:"The next page, as the last one named it." placeholder:"TEXT"`
 	Limit   int      `short:"n" help:"How many deliveries." default:"20"`
+	Quiet   bool     `short:"q" help:"Print only the events' ids."`
 	Output  `embed:""`
 	Target  `embed:""`
 }
@@ -37,7 +38,8 @@ func (listDeliveries) Help() string {
 	return `Examples:
   annals deliveries list                              the last 20
   annals deliveries list --trigger order_placed --state failed
-  annals deliveries list --type cron --state pending  what is planned`
+  annals deliveries list --type cron --state pending  what is planned
+  annals deliveries show $(annals deliveries list -q -n 1)`
 }
 
 // Run implements kong's command.
@@ -49,6 +51,9 @@ func (c *listDeliveries) Run(ctx context.Context, con console, given typed) erro
 		}
 		if c.JSON {
 			return con.printJSON(got.body)
+		}
+		if c.Quiet {
+			return con.printEventIDs(got)
 		}
 		return con.printDeliveries(got)
 	})
@@ -124,11 +129,27 @@ type storyEntry struct {
 	Asked      *standing       `json:"asked_by"`
 }
 
+// deliveryPage is a page of deliveries.
+type deliveryPage struct {
+	Deliveries []story `json:"deliveries"`
+	Next       *string `json:"next"`
+}
+
+func (c console) printEventIDs(got answer) error {
+	page, err := read[deliveryPage](got)
+	if err != nil {
+		return err
+	}
+	for _, d := range page.Deliveries {
+		if _, err := fmt.Fprintln(c.out, d.EventID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c console) printDeliveries(got answer) error {
-	page, err := read[struct {
-		Deliveries []story `json:"deliveries"`
-		Next       *string `json:"next"`
-	}](got)
+	page, err := read[deliveryPage](got)
 	if err != nil {
 		return err
 	}

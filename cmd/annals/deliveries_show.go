@@ -10,7 +10,8 @@ import (
 
 // showDelivery is `annals deliveries show`.
 type showDelivery struct {
-	EventID string `arg:"" name:"event" help:"Id of the event."`
+	EventID string   `arg:"" name:"event" help:"Id of the event."`
+	Wait    duration `help:"Wait so long for it to be over, such as 30s." default:"0" placeholder:"TIME"`
 	Output  `embed:""`
 	Target  `embed:""`
 }
@@ -25,7 +26,7 @@ response.`
 // Run implements kong's command.
 func (c *showDelivery) Run(ctx context.Context, con console, given typed) error {
 	return c.on(ctx, con, given, func(s *service) error {
-		got, err := s.get(ctx, "/v1/audit/deliveries/"+url.PathEscape(c.EventID), nil)
+		got, err := c.await(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -34,6 +35,30 @@ func (c *showDelivery) Run(ctx context.Context, con console, given typed) error 
 		}
 		return con.printDelivery(got)
 	})
+}
+
+// lookAgain is the time between two looks at a delivery that is waited for.
+const lookAgain = 100 * time.Millisecond
+
+// await returns the delivery once it is over, or as it is when that takes too
+// long.
+func (c *showDelivery) await(ctx context.Context, s *service) (answer, error) {
+	until := time.Now().Add(time.Duration(c.Wait))
+	for {
+		got, err := s.get(ctx, "/v1/audit/deliveries/"+url.PathEscape(c.EventID), nil)
+		if err != nil {
+			return got, err
+		}
+		d, err := read[story](got)
+		if err != nil || d.Next.Action == "nothing" || time.Now().After(until) {
+			return got, err
+		}
+		select {
+		case <-ctx.Done():
+			return got, ctx.Err()
+		case <-time.After(lookAgain):
+		}
+	}
 }
 
 func (c console) printDelivery(got answer) error {

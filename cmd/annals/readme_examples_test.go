@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,9 @@ import (
 
 // readmeURL is where the README's examples find the server.
 const readmeURL = "http://localhost:8080"
+
+// readmePort is where they have a receiver of webhooks listen.
+const readmePort = "9000"
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
@@ -33,13 +37,16 @@ func TestTheREADMEsExamplesWorkAsTyped(t *testing.T) {
 	s, err := launch{program: program, database: pgtest.Empty(t), flags: []string{"--demo"}}.start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(s.kill)
+	port, err := freePort()
+	require.NoError(t, err)
+	here := strings.NewReplacer(readmeURL, s.url, "localhost:"+readmePort, fmt.Sprintf("localhost:%d", port), "--port "+readmePort, fmt.Sprintf("--port %d", port))
 	typed := 0
 	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 		if !strings.Contains(block[1], readmeURL+"/") && !strings.Contains(block[1], "--url "+readmeURL) {
 			continue
 		}
 		typed++
-		shell := exec.CommandContext(t.Context(), "sh", "-euc", strings.ReplaceAll(block[1], readmeURL, s.url))
+		shell := exec.CommandContext(t.Context(), "sh", "-euc", here.Replace(block[1]))
 		shell.Dir = folder
 		shell.Env = append(os.Environ(), "SERVICE_GRAPHQL_DATABASE_URL=")
 		output, err := shell.CombinedOutput()

@@ -30,7 +30,9 @@ import (
 //	query [-H HEADER]... STATUS BODY [ANSWER]     a call of the metadata API
 //	get [-H HEADER]... STATUS PATH [ANSWER]       any other resource
 //	post [-H HEADER]... STATUS PATH BODY [ANSWER]
+//	keep NAME                  keeps what the command before has printed, as $NAME
 //
+// $HOOK_PORT is a free port, and {{HOOK}} in definitions http://127.0.0.1:$HOOK_PORT.
 // BODY and ANSWER are JSON, or the name of a file that holds it; the answer
 // must be the same JSON. The ANSWER success is the one that most operations have.
 func TestScripts(t *testing.T) {
@@ -59,6 +61,11 @@ func (s *script) setup(env *testscript.Env) error {
 	env.Setenv("PATH", filepath.Dir(s.program)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv("SERVICE_GRAPHQL_DATABASE_URL", s.database)
 	env.Setenv("TZ", "UTC")
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	env.Setenv("HOOK_PORT", strconv.Itoa(port))
 	env.Defer(func() {
 		if s.server != nil {
 			s.server.kill()
@@ -69,7 +76,7 @@ func (s *script) setup(env *testscript.Env) error {
 
 func (s *script) commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"server": s.start, "own": s.own, "stop": s.stop, "crash": s.crash, "query": s.query, "get": s.get, "post": s.post,
+		"server": s.start, "own": s.own, "stop": s.stop, "crash": s.crash, "query": s.query, "get": s.get, "post": s.post, "keep": keep,
 	}
 }
 
@@ -94,6 +101,7 @@ func (s *script) launch(ts *testscript.TestScript, l launch) {
 	if s.server != nil {
 		ts.Fatalf("a server is running: stop it first")
 	}
+	l.environment = append(l.environment, "HOOK=http://127.0.0.1:"+ts.Getenv("HOOK_PORT"))
 	running, err := l.start(s.ctx)
 	ts.Check(err)
 	s.server = running
@@ -110,6 +118,13 @@ func (s *script) stop(ts *testscript.TestScript, _ bool, _ []string) {
 func (s *script) crash(*testscript.TestScript, bool, []string) {
 	s.server.kill()
 	s.server = nil
+}
+
+func keep(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("expected a name")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 func (s *script) query(ts *testscript.TestScript, _ bool, args []string) {
