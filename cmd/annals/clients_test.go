@@ -1,15 +1,12 @@
 package main_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,23 +20,16 @@ import (
 // graphql-ws, the older subscriptions-transport-ws, and Apollo client over both; and has
 // graphql-codegen make types of its schema, which a compiler then checks.
 //
-// The libraries, in the versions of testdata/clients/package-lock.json, are brought by npm
-// into the user's cache folder once. Where there is no npm, or it reaches nothing, there is
-// nothing to test with.
+// The libraries have the versions of testdata/clients/package-lock.json.
 func TestClientsOfOthersWork(t *testing.T) {
 	t.Parallel()
-	folder := clientsFolder(t)
+	folder := installNode(t, "testdata/clients")
 	s := sceneForClients(t)
 	for _, script := range []string{"clients.mjs", "codegen.mjs"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			source, err := os.ReadFile(filepath.Join("testdata", "clients", script))
-			require.NoError(t, err)
-			// What it imports is looked for from where it stands.
-			copied := filepath.Join(folder, hex.EncodeToString(sha256Of(source))+"-"+script)
-			require.NoError(t, os.WriteFile(copied, source, 0o644))
-			run := exec.CommandContext(t.Context(), "node", copied)
-			run.Env = append(os.Environ(), "ANNALS_URL="+s.url, "ANNALS_SECRET="+clientsSecret, "ANNALS_OUT="+t.TempDir())
+			run := exec.CommandContext(t.Context(), "node", script)
+			run.Dir, run.Env = folder, append(os.Environ(), "ANNALS_URL="+s.url, "ANNALS_SECRET="+clientsSecret)
 			output, err := run.CombinedOutput()
 			require.NoError(t, err, "%s\nthe server's output ends:\n%s", output, s.output)
 			t.Logf("%s", output)
@@ -48,56 +38,6 @@ func TestClientsOfOthersWork(t *testing.T) {
 }
 
 const clientsSecret = "of the clients"
-
-func sha256Of(b []byte) []byte {
-	sum := sha256.Sum256(b)
-	return sum[:8]
-}
-
-// clientsFolder is a folder with the libraries in it, brought if need be.
-func clientsFolder(t *testing.T) string {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("there is no %s to run clients of others with: install Node.js 20 or later", program)
-		}
-	}
-	lock, err := os.ReadFile(filepath.Join("testdata", "clients", "package-lock.json"))
-	require.NoError(t, err)
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	folder := filepath.Join(cache, "annals", "clients-"+hex.EncodeToString(sha256Of(lock)))
-	if _, err := os.Stat(filepath.Join(folder, "node_modules")); err == nil {
-		return folder
-	}
-	bring(t, folder)
-	return folder
-}
-
-// bring installs the libraries into a new folder, and gives it its name when it is whole.
-func bring(t *testing.T, folder string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Dir(folder), 0o755))
-	partial, err := os.MkdirTemp(filepath.Dir(folder), "partial-")
-	require.NoError(t, err)
-	defer os.RemoveAll(partial)
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		text, err := os.ReadFile(filepath.Join("testdata", "clients", name))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(partial, name), text, 0o644))
-	}
-	install := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps", "--prefer-offline", "--fetch-retries=1")
-	install.Dir = partial
-	if output, err := install.CombinedOutput(); err != nil {
-		t.Skipf("npm cannot bring the clients that this server is tested with: %v\n%s", err, output)
-	}
-	if err := os.Rename(partial, folder); err != nil {
-		_, missing := os.Stat(folder) // somebody else was faster
-		require.NoError(t, missing, err)
-	}
-}
 
 // sceneForClients is a server with something of everything: tables, relationships, an
 // enum, a function, actions, a remote schema.

@@ -22,7 +22,7 @@ const installLimit = 2 * time.Minute
 // graphql-js, which most remote servers are made of: what it takes, others take.
 func TestARemoteServerInNodeIsAnswered(t *testing.T) {
 	t.Parallel()
-	url := startNode(t, installNode(t))
+	url := startNode(t, installNode(t, "testdata/node"))
 	s := newStation(t)
 	s.call(`{"type":"run_sql","args":{"sql":"create table track (id int primary key, album text); insert into track values (1, 'a1'), (2, null), (0, 'a2')"}}`)
 	s.call(`{"type":"track_table","args":"track"}`)
@@ -62,42 +62,48 @@ func TestARemoteServerInNodeIsAnswered(t *testing.T) {
 	require.Equal(t, `{"message":"success"}`, reloaded)
 }
 
-// installNode returns the folder of the server with all that it needs. What npm
-// brought is kept for the next time, for as long as the server asks for the same.
-func installNode(t *testing.T) string {
+// installNode returns a copy of a folder of programs for Node, with all that they need.
+// What npm brought is kept for the next time, for as long as the programs ask for the
+// same. Where npm is not there, or brings nothing, the test is skipped.
+func installNode(t *testing.T, programs string) string {
 	t.Helper()
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		t.Skip("npm is not installed here: the remote server in Node is not tried")
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%s is not installed here: what is in %s is not tried", name, programs)
+		}
 	}
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
-	wanted, err := os.ReadFile("testdata/node/package.json")
-	require.NoError(t, err)
-	home := filepath.Join(cache, "annals-tests", fmt.Sprintf("node-%x", sha256.Sum256(wanted))[:20])
+	wanted := sha256.New()
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join(programs, name))
+		require.NoError(t, err)
+		wanted.Write(text)
+	}
+	home := filepath.Join(cache, "annals-tests", fmt.Sprintf("node-%x", wanted.Sum(nil))[:20])
 	if _, err := os.Stat(home); err != nil {
-		bring(t, npm, home, wanted)
+		bring(t, programs, home)
 	}
 	folder := t.TempDir()
-	require.NoError(t, os.CopyFS(folder, os.DirFS("testdata/node")))
+	require.NoError(t, os.CopyFS(folder, os.DirFS(programs)))
 	require.NoError(t, os.Symlink(filepath.Join(home, "node_modules"), filepath.Join(folder, "node_modules")))
 	return folder
 }
 
-// bring has npm install into a folder, which is there whole or not at all.
-func bring(t *testing.T, npm, home string, wanted []byte) {
+// bring has npm install what programs need into a folder, which is there whole or not at all.
+func bring(t *testing.T, programs, home string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(home), 0o755))
 	work, err := os.MkdirTemp(filepath.Dir(home), "new-")
 	require.NoError(t, err)
 	defer os.RemoveAll(work)
-	require.NoError(t, os.WriteFile(filepath.Join(work, "package.json"), wanted, 0o600))
+	require.NoError(t, os.CopyFS(work, os.DirFS(programs)))
 	ctx, cancel := context.WithTimeout(t.Context(), installLimit)
 	defer cancel()
-	install := exec.CommandContext(ctx, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps", "--prefer-offline")
 	install.Dir = work
 	if output, err := install.CombinedOutput(); err != nil {
-		t.Skipf("npm cannot bring graphql-js here (no network?): the remote server in Node is not tried: %v\n%s", err, output)
+		t.Skipf("npm cannot bring what %s needs (no network?), so it is not tried: %v\n%s", programs, err, output)
 	}
 	if err := os.Rename(work, home); err != nil {
 		require.DirExists(t, home, "another test was sooner: %v", err)
@@ -107,11 +113,7 @@ func bring(t *testing.T, npm, home string, wanted []byte) {
 // startNode starts the server, which ends with the test.
 func startNode(t *testing.T, folder string) (url string) {
 	t.Helper()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed here: the remote server in Node is not tried")
-	}
-	command := exec.Command(node, "server.js")
+	command := exec.Command("node", "server.js")
 	command.Dir, command.Stderr = folder, os.Stderr
 	input, err := command.StdinPipe()
 	require.NoError(t, err)
