@@ -68,7 +68,7 @@ type Config struct {
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
-	http        *http.Client
+	transport   *http.Transport
 	maxResponse int64
 	userAgent   string
 }
@@ -77,10 +77,7 @@ type Client struct {
 // of the caller, and panics.
 func New(c Config) *Client {
 	return &Client{
-		http: &http.Client{
-			Transport:     transport(c),
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		transport:   transport(c),
 		maxResponse: cmp.Or(c.MaxResponse, DefaultMaxResponse),
 		userAgent:   cmp.Or(c.UserAgent, DefaultUserAgent),
 	}
@@ -142,7 +139,7 @@ func (c *Client) exchange(ctx context.Context, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	answer, err := c.http.Do(request)
+	answer, err := c.transport.RoundTrip(request) // not a client's Do: nobody is redirected, and there are no cookies
 	if err != nil {
 		return Response{}, classify(ctx, err, connected.Load())
 	}
@@ -165,6 +162,10 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	}
 	if r.Header != nil {
 		request.Header = r.Header.Clone()
+	}
+	if user := request.URL.User; user != nil && request.Header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		request.SetBasicAuth(user.Username(), password)
 	}
 	if host := request.Header.Get("Host"); host != "" {
 		request.Host = host
@@ -192,4 +193,4 @@ func readAtMost(body io.Reader, limit int64) ([]byte, bool, error) {
 func (c *Client) UserAgent() string { return c.userAgent }
 
 // Close drops the connections that are kept for later requests.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.transport.CloseIdleConnections() }

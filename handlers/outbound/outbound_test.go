@@ -60,6 +60,20 @@ func TestARequestIsSentAsItIsGivenAndItsAnswerComesBackWhole(t *testing.T) {
 	require.Positive(t, response.Duration)
 }
 
+func TestAUserInTheURLSignsInUnlessAHeaderDoes(t *testing.T) {
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") }))
+	defer server.Close()
+	c := outbound.New(outbound.Config{})
+	url := strings.Replace(server.URL, "http://", "http://clerk:secret@", 1)
+	_, err := c.Send(t.Context(), outbound.Request{URL: url})
+	require.NoError(t, err)
+	require.Equal(t, "Basic Y2xlcms6c2VjcmV0", got)
+	_, err = c.Send(t.Context(), outbound.Request{URL: url, Header: http.Header{"Authorization": {"Bearer other"}}})
+	require.NoError(t, err)
+	require.Equal(t, "Bearer other", got)
+}
+
 func TestARedirectIsAnAnswerAndIsNotFollowed(t *testing.T) {
 	var calls atomic.Int32
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -106,7 +106,7 @@ func New(p Parts, c Config) (*Worker, error) {
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	w := &Worker{parts: p, config: c, meters: newMeters(p.Registry, p.Pool)}
 	var err error
-	w.subscriber, err = NewSubscriber(p.Pool, SubscriberConfig{Config: c, Limits: w.limits, Lease: w.lease, Log: p.Log, meters: w.meters})
+	w.subscriber, err = NewSubscriber(p.Pool, SubscriberConfig{Config: c, Limits: w.limits, Lease: w.lease, Log: p.Log, settled: true, meters: w.meters})
 	if err != nil {
 		return nil, err
 	}

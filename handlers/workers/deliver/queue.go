@@ -155,9 +155,11 @@ func scanJob(row pgx.CollectableRow) (Job, error) {
 	var j Job
 	var kind, trigger, schema, table pgtype.Text
 	var created pgtype.Timestamptz
+	var payload, definition []byte // as json.RawMessage, pgx would read them through
 	err := row.Scan(&j.ID, &j.Lane, &j.Lease, &j.Round, &j.Tries,
-		&kind, &trigger, &schema, &table, &j.Payload, &j.Definition, &j.DueAt, &created, &j.Claimed)
+		&kind, &trigger, &schema, &table, &payload, &definition, &j.DueAt, &created, &j.Claimed)
 	j.Kind, j.Trigger, j.Schema, j.Table, j.CreatedAt = delivery.Kind(kind.String), trigger.String, schema.String, table.String, created.Time
+	j.Payload, j.Definition = payload, definition
 	j.Gone = !kind.Valid
 	return j, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // How outcomes are collected.
@@ -66,7 +67,7 @@ func (r *recorder) run() {
 
 // collect takes what comes within a moment.
 func (r *recorder) collect(first outcome) []outcome {
-	batch := []outcome{first}
+	batch := append(make([]outcome, 0, collectUpTo/2), first)
 	timer := time.NewTimer(collectFor)
 	defer timer.Stop()
 	for len(batch) < collectUpTo {
@@ -169,27 +170,29 @@ func (q *queue) record(ctx context.Context, batch []outcome) (map[string]bool, e
 	return held, nil
 }
 
-// columns are outcomes as the statement takes them: column by column.
+// columns are outcomes as the statement takes them: column by column, in types
+// that pgx encodes without looking into them.
 type columns struct {
-	ids, entries                           []string
-	leases, rounds                         []int
-	outcomes, requests, responses, reasons []*string
-	statuses                               []*int
-	delays                                 []*float64
-	began, ended                           []float64
-	attempts                               []uuid.UUID
+	ids, attempts                                   pgtype.FlatArray[pgtype.UUID]
+	entries, outcomes, requests, responses, reasons pgtype.FlatArray[pgtype.Text]
+	leases, rounds                                  []int32
+	statuses                                        pgtype.FlatArray[pgtype.Int4]
+	delays                                          pgtype.FlatArray[pgtype.Float8]
+	began, ended                                    []float64
 }
 
 func columnsOf(batch []outcome, now time.Time) columns {
 	var c columns
 	for _, o := range batch {
-		c.ids, c.leases, c.rounds = append(c.ids, o.job.ID), append(c.leases, o.job.Lease), append(c.rounds, o.job.Round)
-		c.entries = append(c.entries, o.entry())
-		c.outcomes, c.reasons = append(c.outcomes, orNull(string(o.Outcome))), append(c.reasons, orNull(o.Dropped))
+		c.ids = append(c.ids, pgtype.UUID{Bytes: uuid.MustParse(o.job.ID), Valid: true}) // it was a uuid's text when it was claimed
+		c.leases, c.rounds = append(c.leases, int32(o.job.Lease)), append(c.rounds, int32(o.job.Round))
+		c.entries, c.outcomes = append(c.entries, text(o.entry())), append(c.outcomes, orNull(string(o.Outcome)))
 		c.requests, c.responses = append(c.requests, orNull(string(o.Request))), append(c.responses, orNull(string(o.Response)))
-		c.statuses, c.delays = append(c.statuses, orNull(o.Status)), append(c.delays, o.delay())
+		c.statuses = append(c.statuses, pgtype.Int4{Int32: int32(o.Status), Valid: o.Status != 0})
+		c.reasons, c.delays = append(c.reasons, orNull(o.Dropped)), append(c.delays, o.delay())
 		c.began, c.ended = append(c.began, since(o.Started, now)), append(c.ended, since(o.Finished, now))
-		c.attempts = append(c.attempts, uuid.Must(uuid.NewV7())) // sorted by time, for the sake of the index
+		// Sorted by time, for the sake of the index.
+		c.attempts = append(c.attempts, pgtype.UUID{Bytes: uuid.Must(uuid.NewV7()), Valid: true})
 	}
 	return c
 }
@@ -205,21 +208,14 @@ func (o outcome) entry() string {
 	return ""
 }
 
-func (o outcome) delay() *float64 {
-	if o.over() {
-		return nil
-	}
-	seconds := o.Delay.Seconds()
-	return &seconds
+func (o outcome) delay() pgtype.Float8 {
+	return pgtype.Float8{Float64: o.Delay.Seconds(), Valid: !o.over()}
 }
 
-func orNull[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
+func text(s string) pgtype.Text { return pgtype.Text{String: s, Valid: true} }
+
+// orNull is a text, or null for none.
+func orNull(s string) pgtype.Text { return pgtype.Text{String: s, Valid: s != ""} }
 
 func since(t, now time.Time) float64 {
 	if t.IsZero() {

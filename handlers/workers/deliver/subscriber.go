@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -17,9 +16,12 @@ import (
 
 // How often the queue is looked at.
 const (
-	// busyInterval is the time between two looks while there is work; without,
-	// it doubles up to the fetch interval.
+	// busyInterval is the time between two looks while there is work, and for a
+	// while after that; then it doubles up to the fetch interval. Changes that
+	// others make are found by it.
 	busyInterval = 20 * time.Millisecond
+	// attentive is that while.
+	attentive = 10 * time.Second
 	// wakeGap is the least time between two looks, however often somebody wakes.
 	wakeGap = 2 * time.Millisecond
 	// refill is how long free slots of a busy lane wait for company, so that
@@ -41,18 +43,22 @@ type SubscriberConfig struct {
 	Lease func(lane string) time.Duration
 	Log   *slog.Logger
 
-	meters *meters
+	// settled: whoever listens says of each message what came of it, and
+	// nobody has to wait for its acknowledgement.
+	settled bool
+	meters  *meters
 }
 
 // Subscriber gives what is due as messages. A message is acknowledged when its
 // delivery is settled; one that is refused, or acknowledged after its context
 // ended, without an outcome is given back to the queue.
 type Subscriber struct {
-	config SubscriberConfig
-	queue  *queue
-	slots  *slots
-	record *recorder
-	wake   chan struct{}
+	config   SubscriberConfig
+	queue    *queue
+	slots    *slots
+	record   *recorder
+	passages passages
+	wake     chan struct{}
 
 	// claiming ends when the subscriber is closed, sending after a grace.
 	claiming, sending         context.Context
@@ -62,7 +68,6 @@ type Subscriber struct {
 	mu       sync.Mutex
 	closed   bool
 	claimers sync.WaitGroup // loops that claim
-	settling sync.WaitGroup // messages on their way
 }
 
 var _ message.Subscriber = (*Subscriber)(nil)
@@ -87,9 +92,11 @@ func NewSubscriber(pool *pgxpool.Pool, c SubscriberConfig) (*Subscriber, error) 
 		return nil, err
 	}
 	s := &Subscriber{config: c, queue: q, slots: newSlots(c.Config, c.Limits), wake: make(chan struct{}, 1)}
+	s.passages.open = map[*passage]struct{}{}
 	s.record = newRecorder(q, c.Log, c.meters)
 	s.claiming, s.stopClaiming = context.WithCancel(context.Background())
 	s.sending, s.stopSending = context.WithCancel(context.Background())
+	context.AfterFunc(s.sending, func() { time.AfterFunc(lastWords, s.passages.giveUp) })
 	c.meters.watch(s.slots)
 	return s, nil
 }
@@ -127,7 +134,7 @@ func (s *Subscriber) Close() error {
 		s.claimers.Wait()
 		grace := time.AfterFunc(s.config.Grace, s.stopSending)
 		defer grace.Stop()
-		s.settling.Wait()
+		s.passages.wait()
 		s.stopSending()
 		s.record.close()
 		s.queue.close()
@@ -145,8 +152,9 @@ type claimer struct {
 	out   chan<- *message.Message
 	base  context.Context // of the messages
 
-	full []string // lanes of which the last claim took all that it could
-	idle time.Duration
+	full  []string // lanes of which the last claim took all that it could
+	idle  time.Duration
+	found time.Time // when there was work for the last time
 }
 
 // pause is what a look at the queue found out about the time until the next.
@@ -160,6 +168,7 @@ type pause struct {
 }
 
 func (c *claimer) run(ctx context.Context) {
+	c.found = time.Now() // what a stopped node left over may be expected
 	for ctx.Err() == nil {
 		found, err := c.runOnce(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -172,6 +181,9 @@ func (c *claimer) run(ctx context.Context) {
 // rest waits for the next look.
 func (c *claimer) rest(ctx context.Context, found pause) {
 	if found.claimed > 0 {
+		c.found = time.Now()
+	}
+	if time.Since(c.found) < attentive {
 		c.idle = busyInterval
 	} else {
 		c.idle = min(max(2*c.idle, busyInterval), c.config.FetchInterval)
@@ -261,49 +273,15 @@ func (c *claimer) remember(leases []lease, jobs []Job, found *pause) {
 func (c *claimer) handOver(ctx context.Context, jobs []Job) {
 	for _, j := range jobs {
 		c.slots.take(j.Lane)
-		c.settling.Add(1)
 		c.config.meters.claimed(j)
-		sending, done := context.WithCancel(c.base)
-		unlink := context.AfterFunc(c.sending, done)
-		var attempt atomic.Pointer[Attempt]
-		m := j.message(sending, func(a Attempt) { attempt.Store(&a) })
-		end := func() {
-			unlink()
-			done()
-			settled := attempt.Load()
-			if settled == nil {
-				settled = &Attempt{Given: true}
-			}
-			c.record.add(outcome{j, *settled})
-			c.slots.free(j.Lane)
-			c.settling.Done()
-		}
+		p, m := c.passages.begin(c.Subscriber, c.base, j)
 		select {
 		case c.out <- m:
-			go c.await(m, end, &attempt)
+			if !c.config.settled {
+				go p.await(m)
+			}
 		case <-ctx.Done():
-			end()
-		}
-	}
-}
-
-// await waits until a message is settled one way or the other.
-func (c *claimer) await(m *message.Message, end func(), attempt *atomic.Pointer[Attempt]) {
-	defer end()
-	var over <-chan time.Time
-	sending := c.sending.Done()
-	for {
-		select {
-		case <-m.Acked():
-			now := time.Now() // of somebody who only listens, and takes it
-			attempt.CompareAndSwap(nil, &Attempt{Outcome: delivery.Delivered, Started: now, Finished: now})
-			return
-		case <-m.Nacked():
-			return
-		case <-sending:
-			sending, over = nil, time.After(lastWords)
-		case <-over:
-			return
+			p.end(Attempt{Given: true})
 		}
 	}
 }
