@@ -25,7 +25,9 @@ type RowCall struct {
 	Session domain.Session
 	// BackendOnly lets the role use permissions that are kept for backends.
 	BackendOnly bool
-	Command     RowCommand
+	// Trace is what the call is a part of.
+	Trace   domain.Trace
+	Command RowCommand
 }
 
 // RowCommand reads or changes rows, not metadata: it is for every role, under

@@ -68,7 +68,9 @@ func (a *API) runQuery(w http.ResponseWriter, r *http.Request, callOf func(body 
 	if err := a.awaitVersion(r); err != nil {
 		return command.Result{}, err
 	}
-	return a.execute(r, command.Request{Request: parsed, Session: caller.Session, BackendOnly: caller.BackendOnly, Actor: actor(r, caller)})
+	return a.execute(r, command.Request{
+		Request: parsed, Session: caller.Session, BackendOnly: caller.BackendOnly, Actor: actor(r, caller), Trace: domain.TraceOf(r.Header.Get),
+	})
 }
 
 func (a *API) execute(r *http.Request, req command.Request) (command.Result, error) {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -43,13 +44,15 @@ func (c *call) captureAll(ctx context.Context, changes []metadata.Change) error 
 	return err
 }
 
-// sendAs lets triggers find the session of the call, as a mutation does.
-func (c *call) sendAs(ctx context.Context, s domain.Session) error {
+// sendAs lets triggers find the session of the call, and the trace that it is a
+// part of, as a mutation does.
+func (c *call) sendAs(ctx context.Context, s domain.Session, t domain.Trace) error {
 	own, alias := s.Settings()
-	if err := c.setLocal(ctx, domain.SessionSetting, own); err != nil {
+	err := errors.Join(c.setLocal(ctx, domain.SessionSetting, own), c.setLocal(ctx, domain.SessionSettingAlias, alias))
+	if err != nil || !t.Known() {
 		return err
 	}
-	return c.setLocal(ctx, domain.SessionSettingAlias, alias)
+	return errors.Join(c.setLocal(ctx, domain.TraceSetting, t.Setting()), c.setLocal(ctx, domain.TraceSettingAlias, t.Setting()))
 }
 
 // CaptureDrift says which database triggers are not as this node's catalog

@@ -24,6 +24,8 @@ type Request struct {
 	// BackendOnly lets the role use permissions that are kept for backends.
 	BackendOnly bool
 	Actor       domain.Actor
+	// Trace is what the call is a part of. Changes of rows carry it.
+	Trace domain.Trace
 }
 
 // Result is the answer to a call.

@@ -154,7 +154,7 @@ func (c *call) runRows(ctx context.Context, cmd metadata.RowCommand) (json.RawMe
 	}
 	c.queues = c.queues || !cmd.OnlyReads()
 	return c.Rows.RunIn(ctx, c.tx, metadata.RowCall{
-		World: c.version.World, Session: c.req.Session, BackendOnly: c.req.BackendOnly, Command: cmd,
+		World: c.version.World, Session: c.req.Session, BackendOnly: c.req.BackendOnly, Trace: c.req.Trace, Command: cmd,
 	})
 }
 

@@ -60,7 +60,7 @@ func (c *call) execute(ctx context.Context, cmd metadata.RunSQL) (sqlResult, err
 	if err := c.setLocal(ctx, "statement_timeout", milliseconds(c.cfg.RunSQLTimeout)); err != nil {
 		return sqlResult{}, err
 	}
-	if err := c.sendAs(ctx, c.req.Session); err != nil {
+	if err := c.sendAs(ctx, c.req.Session, c.req.Trace); err != nil {
 		return sqlResult{}, err
 	}
 	if cmd.ChecksMetadata() {

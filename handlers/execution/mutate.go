@@ -14,7 +14,7 @@ import (
 	"annals/domain/engine/translate"
 )
 
-const setSession = "SELECT set_config($1, $2, true), set_config($3, $4, true)"
+const setTwo = "SELECT set_config($1, $2, true), set_config($3, $4, true)"
 
 // transaction is one mutation as it runs.
 type transaction struct {
@@ -26,8 +26,9 @@ type transaction struct {
 	before func(bound) error
 	// found is what was asked of others, by root field.
 	found outside
-	// client is who asked.
+	// client is who asked, trace what it is a part of.
 	client Client
+	trace  domain.Trace
 }
 
 // mutate runs the root fields in order, after the handlers of actions were
@@ -58,7 +59,7 @@ func (e *Executor) mutateRows(ctx context.Context, op Operation, w *writer, part
 	defer conn.Release()
 	tx := transaction{
 		Executor: e, ctx: ctx, pg: conn.Conn().PgConn(), found: known,
-		binding: translate.Binding{Variables: op.Variables, Session: op.Session}, client: op.Client,
+		binding: translate.Binding{Variables: op.Variables, Session: op.Session}, client: op.Client, trace: domain.TraceOf(op.Client.Header.Get),
 	}
 	if err := tx.run(w, part); err != nil {
 		return errors.Join(err, leave(ctx, tx.pg))
@@ -89,7 +90,7 @@ func (tx transaction) run(w *writer, part stretch) error {
 
 func (tx transaction) begin() error {
 	begin := bound{sql: "BEGIN ISOLATION LEVEL " + strings.ToUpper(string(tx.config.Isolation)) + " READ WRITE"}
-	sets, err := pipeline(tx.ctx, tx.pg, []bound{begin, sessionSettings(tx.binding.Session)})
+	sets, err := pipeline(tx.ctx, tx.pg, append([]bound{begin}, tx.settings()...))
 	if err != nil {
 		return presented(fmt.Errorf("begin a mutation: %w", err), "$")
 	}
@@ -97,9 +98,19 @@ func (tx transaction) begin() error {
 	return nil
 }
 
-func sessionSettings(s domain.Session) bound {
-	own, alias := s.Settings()
-	return bound{setSession, [][]byte{[]byte(domain.SessionSetting), []byte(own), []byte(domain.SessionSettingAlias), []byte(alias)}}
+// settings are what triggers may want to know of the operation.
+func (tx transaction) settings() []bound {
+	own, alias := tx.binding.Session.Settings()
+	list := []bound{setting(domain.SessionSetting, own, domain.SessionSettingAlias, alias)}
+	if tx.trace.Known() {
+		text := tx.trace.Setting()
+		list = append(list, setting(domain.TraceSetting, text, domain.TraceSettingAlias, text))
+	}
+	return list
+}
+
+func setting(name, value, alias, aliased string) bound {
+	return bound{setTwo, [][]byte{[]byte(name), []byte(value), []byte(alias), []byte(aliased)}}
 }
 
 // field runs the root field at a place of the operation and writes its answer.

@@ -31,7 +31,7 @@ func (e *Executor) RunIn(ctx context.Context, tx pgx.Tx, c metadata.RowCall) (js
 	if err != nil {
 		return nil, err
 	}
-	running := transaction{Executor: e, ctx: ctx, pg: tx.Conn().PgConn(), binding: translate.Binding{Session: c.Session}}
+	running := transaction{Executor: e, ctx: ctx, pg: tx.Conn().PgConn(), binding: translate.Binding{Session: c.Session}, trace: c.Trace}
 	answer, err := running.only(op)
 	if err != nil {
 		return nil, atArguments(err)
@@ -72,11 +72,11 @@ func limit(ctx context.Context, tx pgx.Tx, timeout string) error {
 // only runs the one root field of an operation, for its answer alone.
 func (tx transaction) only(op *plan.Operation) (json.RawMessage, error) {
 	if op.Kind == plan.Mutation {
-		set, err := once(tx.ctx, tx.pg, sessionSettings(tx.binding.Session))
+		sets, err := pipeline(tx.ctx, tx.pg, tx.settings())
 		if err != nil {
 			return nil, presented(fmt.Errorf("set the session: %w", err), "$")
 		}
-		set.free()
+		free(sets)
 	}
 	var w writer
 	if err := tx.root(&w, op.Fields[0]); err != nil {
