@@ -32,7 +32,7 @@ func jwtReport(cfg *auth.JWTConfig) *api.JWTReport {
 	if cfg == nil {
 		return nil
 	}
-	report := &api.JWTReport{ClaimsNamespace: cfg.ClaimsNamespace(), ClaimsFormat: cfg.ClaimsFormat()}
+	report := &api.JWTReport{ClaimsNamespace: cfg.ClaimsNamespace(), ClaimsNamespacePath: cfg.ClaimsNamespacePath(), ClaimsFormat: cfg.ClaimsFormat()}
 	if claims := cfg.ClaimsMap(); claims != nil {
 		report.ClaimsMap = claims
 	}

@@ -18,9 +18,11 @@ type Report struct {
 
 // JWTReport says where the claims are in a token.
 type JWTReport struct {
-	ClaimsNamespace string `json:"claims_namespace"`
-	ClaimsFormat    string `json:"claims_format"`
-	ClaimsMap       any    `json:"claims_map"`
+	// ClaimsNamespace is a claim's name, or the path that ClaimsNamespacePath is.
+	ClaimsNamespace     string `json:"claims_namespace"`
+	ClaimsNamespacePath string `json:"claims_namespace_path,omitempty"` // empty: a name was given
+	ClaimsFormat        string `json:"claims_format"`
+	ClaimsMap           any    `json:"claims_map"`
 }
 
 // LiveQueriesReport says how subscriptions are polled.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -45,10 +46,16 @@ func (c JWTConfig) GoString() string { return c.String() }
 
 // ClaimsNamespace is the claim that holds the session, or the path to it.
 func (c JWTConfig) ClaimsNamespace() string {
-	if c.claims.path != nil {
-		return c.claims.pathText
+	return cmp.Or(c.ClaimsNamespacePath(), c.claims.namespace)
+}
+
+// ClaimsNamespacePath is the path to the claim that holds the session; empty
+// when the claim is named.
+func (c JWTConfig) ClaimsNamespacePath() string {
+	if c.claims.path == nil {
+		return ""
 	}
-	return c.claims.namespace
+	return c.claims.pathText
 }
 
 // InCookie reports whether a cookie carries the token.
