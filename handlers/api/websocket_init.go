@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	strict "github.com/go-json-experiment/json"
+
 	"annals/domain"
 )
 
@@ -47,7 +49,7 @@ func saidHeaders(payload json.RawMessage) (http.Header, error) {
 		Headers map[string]string `json:"headers"`
 	}
 	if len(payload) > 0 {
-		if err := json.Unmarshal(payload, &said); err != nil {
+		if err := strict.Unmarshal(payload, &said); err != nil {
 			return nil, err
 		}
 	}

@@ -2,13 +2,13 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
+	strict "github.com/go-json-experiment/json"
 
 	"annals/handlers/api/auth"
 )
@@ -150,7 +150,7 @@ func (s *socket) stop(ctx context.Context) {
 // hear understands one message of the client.
 func (s *socket) hear(frame []byte) {
 	var m message
-	if err := json.Unmarshal(frame, &m); err != nil {
+	if err := strict.Unmarshal(frame, &m); err != nil {
 		s.misunderstood("no message of the sub-protocol: " + err.Error())
 		return
 	}

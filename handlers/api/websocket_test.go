@@ -159,6 +159,24 @@ func TestTheOlderSubProtocolAnswersWithErrors(t *testing.T) {
 	c.isClosed(1000)
 }
 
+func TestAMessageThatTwoReadersCouldReadDifferentlyIsRefused(t *testing.T) {
+	t.Parallel()
+	url, _ := talking(t, api.Config{})
+	for _, frame := range []string{
+		`{"type":"ping","type":"connection_init"}`,
+		`{"TYPE":"ping"}`,
+		`{"type":"connection_init","payload":{"headers":{"x-hasura-role":"user","x-hasura-role":"admin"}}}`,
+		`{"type":"connection_init","payload":{"headers":{"x-hasura-role":7}}}`,
+		`{"type":"connection_init","payload":{"headers":["x-hasura-role"]}}`,
+		"{\"type\":\"p\xff\"}",
+		strings.Repeat(`{"payload":`, 5_000),
+	} {
+		c := dial(t, url, transport)
+		c.says(frame)
+		c.isClosed(4400)
+	}
+}
+
 func TestASocketStaysDeniedOnceItWas(t *testing.T) {
 	t.Parallel()
 	url, _ := talking(t, api.Config{})
