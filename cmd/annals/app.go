@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,8 +103,7 @@ func (a *App) join(ctx context.Context) error {
 	operations.Wake, operations.Outbound, operations.Called = a.deliveries.Wake, a.outbound, a.logAction
 	a.operations = execution.New(a.db.rows, func() metadata.World { return a.live.Current().World }, operations)
 	a.hub = livequery.New(a.operations, a.cfg.liveQueries())
-	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations, Deliveries: a.cfg.book(), Remote: a.cfg.introspector(a.outbound), Wake: a.deliveries.Wake},
-		command.Config{RunSQLTimeout: time.Duration(a.cfg.RunSQLTimeout), LockTimeout: time.Duration(a.cfg.LockTimeout)})
+	a.handler = command.New(command.Parts{Pool: a.db.pool, Store: a.store, Live: a.live, Rows: a.operations, Deliveries: a.cfg.book(), Remote: a.cfg.introspector(a.outbound), Wake: a.deliveries.Wake}, a.cfg.commands())
 	a.upkeep, a.remotes = a.newUpkeep(), a.newRemotes()
 	a.api, err = a.newAPI()
 	return err
@@ -121,15 +119,11 @@ func (a *App) prepare(ctx context.Context) error {
 }
 
 func (a *App) newAPI() (*api.API, error) {
-	cors, err := corsOf(a.cfg)
-	if err != nil {
-		return nil, err
-	}
-	apis, err := api.ParseAPIs(strings.Join(a.cfg.EnabledAPIs, ","))
-	if err != nil {
-		return nil, err
-	}
 	access, err := authOf(a.cfg)
+	if err != nil {
+		return nil, err
+	}
+	config, err := a.cfg.api(access)
 	if err != nil {
 		return nil, err
 	}
@@ -139,28 +133,7 @@ func (a *App) newAPI() (*api.API, error) {
 		return nil, err
 	}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.metrics(), remoteFigures{a.remotes})
-	return api.New(api.Config{
-		Version:        Version,
-		APIs:           apis,
-		CORS:           cors,
-		GuardCookies:   access.JWT != nil && access.JWT.InCookie(),
-		Sockets:        a.cfg.sockets(),
-		MaxBodyBytes:   int64(a.cfg.MaxBody),
-		MinVersionWait: time.Duration(a.cfg.WaitLimit),
-		LogQueries:     slices.Contains(a.cfg.LogTypes, api.LineQuery),
-		DevMode:        bool(a.cfg.DevMode),
-		HideInternal:   !bool(a.cfg.AdminInternal),
-		Report: api.Report{
-			AdminSecretSet:   a.cfg.hasSecret(),
-			AuthHookSet:      access.Webhook != nil,
-			JWT:              jwtReport(access.JWT),
-			AllowListEnabled: bool(a.cfg.EnableAllowlist),
-			LiveQueries: api.LiveQueriesReport{
-				BatchSize:    a.cfg.BatchSize,
-				RefetchDelay: time.Duration(a.cfg.RefetchInterval) * time.Millisecond,
-			},
-		},
-	}, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Subscriptions: subscriptions{a.operations, a.hub}, Explainer: a.operations, Past: a.handler, History: a.store, Deliveries: deliveries.Reader{DB: a.db.pool}, State: a, Dumper: a.dumper(), Registry: a.registry, Log: a.lines}), nil
+	return api.New(config, api.Deps{Auth: a.who, Commands: a.handler, Operations: a.operations, Subscriptions: subscriptions{a.operations, a.hub}, Explainer: a.operations, Past: a.handler, History: a.store, Deliveries: deliveries.Reader{DB: a.db.pool}, State: a, Dumper: a.dumper(), Registry: a.registry, Log: a.lines}), nil
 }
 
 // dumper dumps the database with the pg_dump that the settings name, or that

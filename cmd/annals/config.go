@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"annals/handlers/execution"
 	"annals/handlers/execution/livequery"
 	"annals/handlers/outbound"
+	"annals/handlers/workers/deliver"
 	"annals/migrations/localpg"
 )
 
@@ -167,6 +169,9 @@ func (s *Serve) Validate() error {
 	if err := s.validateNumbers(); err != nil {
 		return err
 	}
+	if err := s.validateSpans(); err != nil {
+		return err
+	}
 	if s.AdminSecret != "" && s.AccessKey != "" && s.AdminSecret != s.AccessKey {
 		return fmt.Errorf("--admin-secret and its old name --access-key differ: give only --admin-secret")
 	}
@@ -175,9 +180,6 @@ func (s *Serve) Validate() error {
 	}
 	if s.FailureRetention > 0 && (s.FailureRetention < s.DeliveryRetention || s.DeliveryRetention == 0) {
 		return fmt.Errorf("--failure-retention: failures are kept at least as long as other deliveries, which --delivery-retention says")
-	}
-	if s.UpkeepInterval == 0 {
-		return fmt.Errorf("--upkeep-interval: expecting a time span above 0")
 	}
 	if bool(s.ReadCookie) && !bool(s.DisableCors) {
 		return fmt.Errorf("--ws-read-cookie needs --disable-cors: with CORS settings, cookies of origins that they allow are read anyway")
@@ -221,12 +223,35 @@ func (s *Serve) validateNumbers() error {
 		{"--live-queries-max-connections", int64(s.LiveConnections)},
 		{"--websocket-max-operations", int64(s.SocketOperations)},
 		{"--websocket-max-message-size", int64(s.MaxMessage)},
-		{"--websocket-keepalive", int64(s.KeepAlive)},
-		{"--websocket-init-timeout", int64(s.InitTimeout)},
-		{"--websocket-write-timeout", int64(s.SocketTimeout)},
 	} {
 		if n.value < 1 {
 			return fmt.Errorf("%s: expecting a number above 0, not %d", n.flag, n.value)
+		}
+	}
+	return nil
+}
+
+// validateSpans refuses the time spans that cannot be 0. Where 0 means that
+// there is no limit, or that something is not done, the flag says so.
+func (s *Serve) validateSpans() error {
+	for _, d := range []struct {
+		flag string
+		span duration
+	}{
+		{"--pg-dump-timeout", s.PGDumpTimeout},
+		{"--min-version-wait", s.WaitLimit},
+		{"--stop-timeout", s.StopLimit},
+		{"--run-sql-timeout", s.RunSQLTimeout},
+		{"--lock-timeout", s.LockTimeout},
+		{"--poll-interval", s.PollInterval},
+		{"--upkeep-interval", s.UpkeepInterval},
+		{"--events-lease-margin", s.EventsLeaseMargin},
+		{"--websocket-keepalive", s.KeepAlive},
+		{"--websocket-init-timeout", s.InitTimeout},
+		{"--websocket-write-timeout", s.SocketTimeout},
+	} {
+		if d.span == 0 {
+			return fmt.Errorf("%s: expecting a time span above 0", d.flag)
 		}
 	}
 	return nil
@@ -266,6 +291,11 @@ func (s *Serve) allowListMode() execution.AllowListMode {
 	return execution.AllowListEnforce
 }
 
+// commands is how calls of the metadata API are carried out.
+func (s *Serve) commands() command.Config {
+	return command.Config{RunSQLTimeout: time.Duration(s.RunSQLTimeout), LockTimeout: time.Duration(s.LockTimeout)}
+}
+
 // execution is how operations are run.
 func (s *Serve) execution(log *slog.Logger) execution.Config {
 	c := execution.Config{
@@ -298,6 +328,40 @@ func (s *Serve) liveQueries() livequery.Config {
 	}
 }
 
+// api is how the endpoints are served.
+func (s *Serve) api(access auth.Config) (api.Config, error) {
+	cors, err := corsOf(*s)
+	if err != nil {
+		return api.Config{}, err
+	}
+	apis, err := api.ParseAPIs(strings.Join(s.EnabledAPIs, ","))
+	if err != nil {
+		return api.Config{}, err
+	}
+	return api.Config{
+		Version:        Version,
+		APIs:           apis,
+		CORS:           cors,
+		GuardCookies:   access.JWT != nil && access.JWT.InCookie(),
+		Sockets:        s.sockets(),
+		MaxBodyBytes:   int64(s.MaxBody),
+		MinVersionWait: time.Duration(s.WaitLimit),
+		LogQueries:     slices.Contains(s.LogTypes, api.LineQuery),
+		DevMode:        bool(s.DevMode),
+		HideInternal:   !bool(s.AdminInternal),
+		Report: api.Report{
+			AdminSecretSet:   s.hasSecret(),
+			AuthHookSet:      access.Webhook != nil,
+			JWT:              jwtReport(access.JWT),
+			AllowListEnabled: bool(s.EnableAllowlist),
+			LiveQueries: api.LiveQueriesReport{
+				BatchSize:    s.BatchSize,
+				RefetchDelay: time.Duration(s.RefetchInterval) * time.Millisecond,
+			},
+		},
+	}, nil
+}
+
 // sockets is how websockets are kept.
 func (s *Serve) sockets() api.Sockets {
 	return api.Sockets{
@@ -308,6 +372,15 @@ func (s *Serve) sockets() api.Sockets {
 		MaxMessageBytes: int64(s.MaxMessage),
 		ReadCookie:      bool(s.ReadCookie),
 		Compress:        bool(s.SocketCompression),
+	}
+}
+
+// worker is how deliveries are made.
+func (s *Serve) worker() deliver.Config {
+	return deliver.Config{
+		Slots: s.EventsPoolSize, MaxInFlight: s.EventsMaxInFlight,
+		FetchInterval: time.Duration(s.EventsFetchInterval) * time.Millisecond,
+		Grace:         time.Duration(s.StopLimit), LeaseMargin: time.Duration(s.EventsLeaseMargin),
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,20 +66,10 @@ func startOwn(ctx context.Context, cfg Database, log *slog.Logger) (*localpg.Ser
 }
 
 func connect(ctx context.Context, cfg Database, url string) (*pgxpool.Pool, error) {
-	pc, err := pgxpool.ParseConfig(url)
+	pc, err := cfg.pool(url)
 	if err != nil {
-		return nil, fmt.Errorf("--database-url: %w", err)
+		return nil, err
 	}
-	pc.MaxConns = cfg.metadataConnections()
-	if cfg.ConnLifetime > 0 {
-		pc.MaxConnLifetime = time.Duration(cfg.ConnLifetime)
-	}
-	if cfg.IdleTimeout > 0 {
-		pc.MaxConnIdleTime = time.Duration(cfg.IdleTimeout)
-	}
-	pc.ConnConfig.ConnectTimeout = connectTimeout
-	pc.ConnConfig.RuntimeParams["application_name"] = "annals"
-	pc.ConnConfig.RuntimeParams["jit"] = "off" // compiling costs more than most statements run
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)
@@ -90,11 +81,36 @@ func connect(ctx context.Context, cfg Database, url string) (*pgxpool.Pool, erro
 	return pool, nil
 }
 
+// forEver is longer than any connection lives: the pool itself knows no life
+// without an end.
+const forEver = 100 * 365 * 24 * time.Hour
+
+// pool is how the connections for the metadata are kept.
+func (d Database) pool(url string) (*pgxpool.Config, error) {
+	pc, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("--database-url: %w", err)
+	}
+	pc.MaxConns = d.metadataConnections()
+	pc.MaxConnLifetime = cmp.Or(time.Duration(d.ConnLifetime), forEver)
+	pc.MaxConnIdleTime = time.Duration(d.IdleTimeout)
+	pc.ConnConfig.ConnectTimeout = connectTimeout
+	pc.ConnConfig.RuntimeParams["application_name"] = "annals"
+	pc.ConnConfig.RuntimeParams["jit"] = "off" // compiling costs more than most statements run
+	return pc, nil
+}
+
+// operations makes the pool's settings those of connections that GraphQL
+// operations run on: the ones that the metadata leaves.
+func (s *Serve) operations(pc *pgxpool.Config) {
+	pc.MaxConns = max(1, s.Connections-pc.MaxConns)
+	execution.Connections(pc, time.Duration(s.StatementTimeout))
+}
+
 // openRows opens the connections that GraphQL operations run on.
 func (d *openDatabase) openRows(ctx context.Context, cfg Serve) (err error) {
 	pc := d.pool.Config()
-	pc.MaxConns = max(1, cfg.Connections-pc.MaxConns)
-	execution.Connections(pc, time.Duration(cfg.StatementTimeout))
+	cfg.operations(pc)
 	if d.rows, err = pgxpool.NewWithConfig(ctx, pc); err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
 	}

@@ -69,13 +69,9 @@ func (a *App) newDeliveries() (*deliver.Worker, error) {
 	for _, kind := range calls.Kinds() {
 		senders[kind] = calls
 	}
-	worker, err := deliver.New(
-		deliver.Parts{Pool: a.db.pool, World: world, Senders: senders, Registry: a.registry, Log: a.log},
-		deliver.Config{
-			Node: nodeName(), Slots: a.cfg.EventsPoolSize, MaxInFlight: a.cfg.EventsMaxInFlight,
-			FetchInterval: time.Duration(a.cfg.EventsFetchInterval) * time.Millisecond,
-			Grace:         time.Duration(a.cfg.StopLimit), LeaseMargin: time.Duration(a.cfg.EventsLeaseMargin),
-		})
+	config := a.cfg.worker()
+	config.Node = nodeName()
+	worker, err := deliver.New(deliver.Parts{Pool: a.db.pool, World: world, Senders: senders, Registry: a.registry, Log: a.log}, config)
 	if err != nil {
 		return nil, fmt.Errorf("make the worker of deliveries: %w", err)
 	}

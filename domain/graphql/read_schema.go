@@ -25,13 +25,6 @@ type SchemaLimits struct {
 	MaxWrappers int
 }
 
-// The limits where nothing else is said.
-const (
-	DefaultMaxTypes    = 20_000
-	DefaultMaxMembers  = 500_000
-	DefaultMaxWrappers = 16
-)
-
 // ReadSchema makes a schema of a server's answer to the introspection query:
 // {"data":{"__schema":...}}, or what stands in data. An answer of another form,
 // and a schema that breaks GraphQL's rules, are refused in v1.3's words with
