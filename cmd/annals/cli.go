@@ -51,7 +51,6 @@ var commandGroups = []kong.Group{
 	{Key: "change", Title: "Change the metadata:"},
 	{Key: "keep", Title: "Keep house:"},
 	{Key: "Target", Title: "What to work on", Description: "A server (--url), or a database; with neither, annals' own PostgreSQL in --data-dir."},
-	{Key: "GraphQL", Title: "GraphQL", Description: "GraphQL is not answered yet; the config API reports these."},
 }
 
 // typed are the flags that stand on the command line itself.

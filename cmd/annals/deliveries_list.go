@@ -60,15 +60,9 @@ func (c *listDeliveries) Run(ctx context.Context, con console, given typed) erro
 }
 
 func (c *listDeliveries) query() url.Values {
-	query := url.Values{"limit": {strconv.Itoa(c.Limit)}}
-	for name, value := range map[string]string{
+	return filtered(c.Limit, map[string]string{
 		"type": c.Type, "trigger": c.Trigger, "state": strings.Join(c.State, ","), "since": c.Since, "until": c.Until, "cursor": c.Cursor,
-	} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return query
+	})
 }
 
 // story is a delivery as the audit tells it, as far as tools show it.

@@ -50,10 +50,15 @@ func (c *logCommand) Run(ctx context.Context, con console, given typed) error {
 }
 
 func (c *logCommand) query() url.Values {
-	query := url.Values{"limit": {strconv.Itoa(c.Limit)}}
-	for name, value := range map[string]string{
+	return filtered(c.Limit, map[string]string{
 		"object": c.Object, "type": c.Type, "actor": c.Actor, "since": c.Since, "until": c.Until, "after": c.After, "before": c.Before,
-	} {
+	})
+}
+
+// filtered asks the audit for so many, by the filters that have a value.
+func filtered(limit int, filters map[string]string) url.Values {
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	for name, value := range filters {
 		if value != "" {
 			query.Set(name, value)
 		}
