@@ -22,6 +22,7 @@ import (
 	"annals/handlers/outbound"
 	"annals/handlers/workers/deliver"
 	"annals/handlers/workers/upkeep"
+	"annals/projections/deliveries"
 )
 
 // settings are those of a command line that makes sense.
@@ -100,6 +101,9 @@ func TestTheSettingsOfDeliveriesReachThem(t *testing.T) {
 		Slots: 2, MaxInFlight: 3, FetchInterval: 4 * time.Millisecond, LeaseMargin: 5 * time.Second, Grace: 6 * time.Second,
 	}, s.worker())
 
+	asked := settings(t, "--redelivery-limit=2", "--max-redelivery=3")
+	require.Equal(t, deliveries.Limits{Redelivered: 2, MaxRedelivered: 3}, asked.book().Limits)
+
 	worker := (&App{cfg: s, db: &openDatabase{}, handler: &command.Handler{}}).newUpkeep()
 	require.Equal(t, upkeep.Retention{Delivered: 7 * time.Hour, Failed: 8 * time.Hour}, worker.Retention)
 	require.Equal(t, 9*time.Second, worker.Interval)
@@ -160,7 +164,7 @@ func TestALimitOfZeroIsRefusedWhereThereMustBeOne(t *testing.T) {
 		"connections", "snapshot-every", "max-query-depth", "max-query-nodes", "parallel-actions",
 		"remote-join-max-keys", "remote-join-batch-size", "remote-join-concurrency",
 		"remote-schema-max-size", "remote-schema-max-types", "remote-schema-max-members", "remote-schema-max-depth",
-		"events-http-pool-size", "events-max-in-flight", "events-fetch-interval", "events-max-response", "outbound-max-response",
+		"redelivery-limit", "max-redelivery", "events-http-pool-size", "events-max-in-flight", "events-fetch-interval", "events-max-response", "outbound-max-response",
 		"live-queries-multiplexed-batch-size", "live-queries-multiplexed-refetch-interval", "live-queries-max-subscribers", "live-queries-max-connections",
 		"websocket-max-operations", "websocket-max-message-size", "max-body-size",
 		"pg-dump-timeout", "min-version-wait", "stop-timeout", "run-sql-timeout", "lock-timeout", "poll-interval", "upkeep-interval",
