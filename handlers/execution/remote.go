@@ -12,6 +12,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/metadata"
+	"annals/domain/wire"
 	"annals/handlers/outbound"
 )
 
@@ -27,6 +28,21 @@ type RemoteRequest struct {
 	Schema    string
 	Query     string
 	Variables map[string]json.RawMessage
+}
+
+// body is the request as GraphQL has it in HTTP. The text may be long: it is
+// written as it is read.
+func (r RemoteRequest) body() ([]byte, error) {
+	text := make([]byte, 0, len(r.Query)+len(r.Query)/8)
+	text = wire.AppendString(append(text, `{"query":`...), r.Query)
+	if len(r.Variables) == 0 {
+		return append(text, '}'), nil
+	}
+	variables, err := json.Marshal(r.Variables)
+	if err != nil {
+		return nil, fmt.Errorf("write the variables of a remote operation: %w", err)
+	}
+	return append(append(append(text, `,"variables":`...), variables...), '}'), nil
 }
 
 // RemoteAnswer is what a server made of an operation.
@@ -62,12 +78,9 @@ func (e *Executor) post(ctx context.Context, caller Caller, r RemoteRequest) (ou
 	if err != nil {
 		return outbound.Response{}, err
 	}
-	body, err := json.Marshal(struct {
-		Query     string                     `json:"query"`
-		Variables map[string]json.RawMessage `json:"variables,omitempty"`
-	}{r.Query, r.Variables})
+	body, err := r.body()
 	if err != nil {
-		return outbound.Response{}, fmt.Errorf("write a remote operation: %w", err)
+		return outbound.Response{}, err
 	}
 	answer, err := e.config.Outbound.Send(ctx, outbound.Request{
 		URL: endpoint.URL, Timeout: endpoint.Timeout, Body: body,

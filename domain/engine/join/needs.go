@@ -109,6 +109,7 @@ func (n *Needs) Requests(most int) []Request {
 		remote := n.asks[i].call.Remote
 		if asks[remote] == nil {
 			remotes = append(remotes, remote)
+			asks[remote] = make([]int, 0, len(n.asks)-i)
 		}
 		asks[remote] = append(asks[remote], i)
 	}
@@ -134,13 +135,17 @@ func (n *Needs) request(remote string, asks []int) Request {
 		}
 		size += a.size()
 	}
-	query := make([]byte, 0, size+1<<8) // and the declarations
-	query = append(query, "query "+declarations(r.Variables)+" {"...)
+	var query strings.Builder
+	query.Grow(size + 1<<8) // and the declarations
+	query.WriteString("query " + declarations(r.Variables) + " {")
+	var field []byte
 	for _, i := range asks {
-		query = append(n.appendAlias(append(query, ' '), i), ": "...)
-		query = n.asks[i].call.Text.append(query, n.key(i))
+		field = append(n.appendAlias(append(field[:0], ' '), i), ": "...)
+		field = n.asks[i].call.Text.append(field, n.key(i))
+		query.Write(field)
 	}
-	r.Query = string(append(query, " }"...))
+	query.WriteString(" }")
+	r.Query = query.String()
 	return r
 }
 
