@@ -1,6 +1,7 @@
 package execution_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,6 +59,7 @@ func (s *joinServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	instead := s.instead
 	s.mu.Unlock()
 	if instead != nil {
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		instead(w, r)
 		return
 	}

@@ -102,8 +102,8 @@ func (r *RemoteRelationship) joined(suffix string) *ast.FieldDefinition {
 	last := r.Path[len(r.Path)-1]
 	field := &ast.FieldDefinition{Name: r.Name, Description: last.Definition.Description}
 	t := *last.Definition.Type
-	for _, step := range r.Path[:len(r.Path)-1] {
-		t = wrapped(t, step.Definition.Type)
+	for _, step := range slices.Backward(r.Path[:len(r.Path)-1]) {
+		t = behind(t, step.Definition.Type)
 	}
 	t.NonNull = false
 	field.Type = &t
@@ -128,13 +128,15 @@ func (r *RemoteRelationship) TypesWithInputs() *ast.Schema {
 	return &types
 }
 
-// wrapped is a type within the lists of the field that leads to it.
-func wrapped(t ast.Type, around *ast.Type) ast.Type {
-	for ; around.Elem != nil; around = around.Elem {
-		inner := t
-		t = ast.Type{Elem: &inner}
+// behind is what a field is to whoever comes to it through another: a list
+// where that is one, and null where that may be.
+func behind(t ast.Type, through *ast.Type) ast.Type {
+	if through.Elem == nil {
+		t.NonNull = t.NonNull && through.NonNull
+		return t
 	}
-	return t
+	item := behind(t, through.Elem)
+	return ast.Type{Elem: &item, NonNull: through.NonNull}
 }
 
 // stripper makes input types without the members that a definition fixes.
