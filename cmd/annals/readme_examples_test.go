@@ -14,11 +14,14 @@ import (
 	"annals/migrations/pgtest"
 )
 
-// readmeURL is where the README's examples find the server.
-const readmeURL = "http://localhost:8080"
-
-// readmePort is where they have a receiver of webhooks listen.
-const readmePort = "9000"
+// readmeURL is where the README's examples find the server, readmeOther where
+// those of joins find a second one, and readmePort where they have a receiver
+// of webhooks listen.
+const (
+	readmeURL   = "http://localhost:8080"
+	readmeOther = "http://localhost:8081"
+	readmePort  = "9000"
+)
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
@@ -39,7 +42,11 @@ func TestTheREADMEsExamplesWorkAsTyped(t *testing.T) {
 	t.Cleanup(s.kill)
 	port, err := freePort()
 	require.NoError(t, err)
-	here := strings.NewReplacer(readmeURL, s.url, "localhost:"+readmePort, fmt.Sprintf("localhost:%d", port), "--port "+readmePort, fmt.Sprintf("--port %d", port))
+	other, err := launch{program: program, database: pgtest.Empty(t)}.start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(other.kill)
+	here := strings.NewReplacer(readmeURL, s.url, readmeOther, other.url,
+		"localhost:"+readmePort, fmt.Sprintf("localhost:%d", port), "--port "+readmePort, fmt.Sprintf("--port %d", port))
 	typed := 0
 	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 		if !strings.Contains(block[1], readmeURL+"/") && !strings.Contains(block[1], "--url "+readmeURL) {
