@@ -1,5 +1,6 @@
-// Package api is the edge to those who ask over HTTP: the metadata API, the
-// audit of the history, the config API and the service's own pulse.
+// Package api is the edge to those who ask over HTTP: the metadata API, GraphQL,
+// also over websockets, the audit of the history, the config API and the
+// service's own pulse.
 //
 // Each endpoint has a file of its own; [API.routes] is the list of them all.
 // A request passes, from the outside in:
@@ -14,8 +15,8 @@
 //
 // A path that is not served says 404 before anyone is asked who they are. An
 // answer has its whole body before its first byte leaves, so a failure never
-// leaves half a success behind. Bodies, secrets and query strings are never
-// logged.
+// leaves half a success behind. Secrets and query strings are never logged, and
+// bodies only where [Config.LogQueries] asks for the text of GraphQL operations.
 //
 // What the edge needs of the service are the interfaces [Commands], [History]
 // and [State]. Health is answered from memory: [API.Watch] looks at the
