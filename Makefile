@@ -40,11 +40,12 @@ golden: ## Write the README's tables and the expected results of tests anew
 	@$(postgres) && export ANNALS_POSTGRES_BIN="$$bin" && \
 		go test -count=1 $$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
-bench: build ## Measure what operations, replay and start cost as the catalog grows, and 10,000 subscribers
+bench: build ## Measure what operations, replay and start cost as the catalog grows, 10,000 subscribers, and deliveries
 	@$(postgres) && export ANNALS_POSTGRES_BIN="$$bin" && \
 		go test -run '^$$' -bench . ./eventstore/... ./handlers/... && \
 		go run ./cmd/bench-operations -annals .bin/annals -postgres-bin "$$bin" && \
-		go run ./cmd/bench-subscriptions -annals .bin/annals -postgres-bin "$$bin" -rounds 5
+		go run ./cmd/bench-subscriptions -annals .bin/annals -postgres-bin "$$bin" -rounds 5 && \
+		go run ./cmd/bench-deliveries -annals .bin/annals -postgres-bin "$$bin"
 
 soak: ## Kill nodes for longer: 50 rounds, 2,000 operations; 20,000 row changes; look for leaks under 5,000 sets of permissions
 	@$(postgres) && export ANNALS_POSTGRES_BIN="$$bin" ANNALS_CRASH_ROUNDS=50 ANNALS_CRASH_OPERATIONS=2000 \
