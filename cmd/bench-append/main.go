@@ -9,6 +9,9 @@
 // A single caller expects the position it left, as one who decides on the state
 // of the log does. Several would only refuse each other, there being one log, so
 // they append wherever it ends.
+//
+// Operations append with the same statement, in a transaction that locked the
+// head before; what a whole one costs is measured by bench-operations.
 package main
 
 import (
