@@ -56,6 +56,30 @@ func TestTheReadModelsTellWhatBecameOfADelivery(t *testing.T) {
 	require.Equal(t, []string{"true"}, texts(t, db, `select distinct archived::text from hdb_catalog.event_log`))
 }
 
+// The columns of v1.3.3's tables, in their order.
+func TestTheReadModelsHaveTheColumnsOfTheTablesTheyStandFor(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	for view, columns := range map[string]string{
+		"event_log":                           "id schema_name table_name trigger_name payload delivered error tries created_at locked next_retry_at archived",
+		"event_invocation_logs":               "id event_id status request response created_at",
+		"event_triggers":                      "name type schema_name table_name configuration comment",
+		"hdb_cron_triggers":                   "name webhook_conf cron_schedule payload retry_conf header_conf include_in_metadata comment",
+		"hdb_cron_events":                     "id trigger_name scheduled_time status tries created_at next_retry_at",
+		"hdb_cron_event_invocation_logs":      "id event_id status request response created_at",
+		"hdb_scheduled_events":                "id webhook_conf scheduled_time retry_conf payload header_conf status tries created_at next_retry_at comment",
+		"hdb_scheduled_event_invocation_logs": "id event_id status request response created_at",
+		"hdb_version":                         "hasura_uuid version upgraded_on cli_state console_state",
+	} {
+		require.Equal(t, []string{columns}, texts(t, db, `select string_agg(attname::text, ' ' order by attnum) from pg_attribute
+			where attrelid = 'hdb_catalog.`+view+`'::regclass and attnum > 0`), view)
+	}
+	for column, want := range map[string]string{"created_at": "timestamp without time zone", "locked": "boolean", "payload": "jsonb", "next_retry_at": "timestamp without time zone"} {
+		require.Equal(t, []string{want}, texts(t, db, `select format_type(atttypid, atttypmod) from pg_attribute
+			where attrelid = 'hdb_catalog.event_log'::regclass and attname = '`+column+`'`))
+	}
+}
+
 func TestTheEventsOfACronTriggerThatIsGoneAreGone(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

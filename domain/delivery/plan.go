@@ -62,16 +62,16 @@ func planOfCron(name string, w metadata.World) (Plan, error) {
 	return p, p.fill(t.Headers, t.SigningSecretsFromEnv, w.Env)
 }
 
-// oneOff is the definition of a one-off event.
-type oneOff struct {
+// OneOff is the definition of a one-off event, as its delivery keeps it.
+type OneOff struct {
 	Webhook   string                     `json:"webhook"`
 	Headers   []metadata.Header          `json:"headers"`
 	RetryConf metadata.ScheduleRetryConf `json:"retry_conf"`
-	Comment   *string                    `json:"comment"`
+	Comment   *string                    `json:"comment,omitzero"`
 }
 
 func planOfScheduled(definition json.RawMessage, env metadata.Environment) (Plan, error) {
-	var o oneOff
+	var o OneOff
 	if err := json.Unmarshal(definition, &o); err != nil {
 		return Plan{}, fmt.Errorf("read the definition of a one-off event: %w", err)
 	}

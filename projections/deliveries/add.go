@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"annals/domain"
+	"annals/domain/delivery"
 	"annals/domain/metadata"
 )
 
@@ -38,19 +39,11 @@ func (d added) add(ctx context.Context, q Querier) error {
 	return nil
 }
 
-// oneOff is how a one-off event is delivered, as its delivery keeps it.
-type oneOff struct {
-	Webhook   string                     `json:"webhook"`
-	Headers   []metadata.Header          `json:"headers"`
-	RetryConf metadata.ScheduleRetryConf `json:"retry_conf"`
-	Comment   *string                    `json:"comment,omitzero"`
-}
-
 // schedule makes a one-off event.
 func schedule(ctx context.Context, q Querier, a Asked, c metadata.CreateScheduledEvent) (json.RawMessage, error) {
 	err := added{
 		id: a.ID, kind: kindScheduled, lane: scheduledLane, position: a.Position, due: &c.ScheduleAt,
-		payload: c.Payload, definition: metadata.Encode(oneOff{c.Webhook, c.Headers, c.RetryConf, c.Comment}),
+		payload: c.Payload, definition: metadata.Encode(delivery.OneOff{Webhook: c.Webhook, Headers: c.Headers, RetryConf: c.RetryConf, Comment: c.Comment}),
 	}.add(ctx, q)
 	return metadata.Encode(struct {
 		Message string    `json:"message"`

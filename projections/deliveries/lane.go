@@ -1,5 +1,7 @@
 package deliveries
 
+import "annals/domain/delivery"
+
 // A lane is what is claimed, limited and paused on its own.
 const scheduledLane = "scheduled"
 
@@ -9,11 +11,11 @@ func EventLane(trigger string) string { return "event:" + trigger }
 // CronLane is the lane of a cron trigger's fires.
 func CronLane(trigger string) string { return "cron:" + trigger }
 
-// The kinds of deliveries.
+// The kinds of deliveries that are told of here, as the tables have them.
 const (
-	kindEvent     = "event"
-	kindManual    = "manual"
-	kindTest      = "test"
-	kindCron      = "cron"
-	kindScheduled = "scheduled"
+	kindEvent     = string(delivery.Event)
+	kindManual    = string(delivery.Manual)
+	kindTest      = string(delivery.Test)
+	kindCron      = string(delivery.Cron)
+	kindScheduled = string(delivery.Scheduled)
 )

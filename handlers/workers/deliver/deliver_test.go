@@ -375,3 +375,14 @@ func TestALeaseThatIsLongEnoughIsNotRenewed(t *testing.T) {
 	h.empty()
 	h.eventually(0, `select count(*) from renewals`)
 }
+
+func TestARateLimitSpreadsWhatATriggerStarts(t *testing.T) {
+	h := newHouse(t)
+	h.trigger("slow", answering(t, 200), `,"rate_limit":10`)
+	h.work(deliver.Config{})
+	h.events("slow", 25)
+	h.empty()
+	// A second's worth starts at once; of the other fifteen each has to wait a tenth of a second more.
+	h.eventually(1, `select (max(started_at) - min(started_at) >= interval '1.4 s')::int from annals.delivery_log`)
+	h.eventually(0, `select count(*) from (select started_at - lag(started_at, 21) over (order by started_at) as took from annals.delivery_log) g where took < interval '0.95 s'`)
+}
