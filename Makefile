@@ -51,7 +51,8 @@ soak: ## Kill nodes for longer: 50 rounds, 2,000 operations; 20,000 row changes;
 	@$(postgres) && export ANNALS_POSTGRES_BIN="$$bin" ANNALS_CRASH_ROUNDS=50 ANNALS_CRASH_OPERATIONS=2000 \
 		ANNALS_CRASH_CHANGES=20000 ANNALS_CRASH_STRIKES=30 && \
 		go test -count=1 -timeout 1h -v -run 'TestKilledNodesLoseNothing|TestEveryDeliveryEnds' ./cmd/annals && \
-		ANNALS_LEAK_ROUNDS=5000 go test -count=1 -timeout 1h -v -run TestNoRowOrColumnIsSeenThatThePermissionsKeep ./handlers/execution
+		ANNALS_LEAK_ROUNDS=5000 go test -count=1 -timeout 1h -v -run TestNoRowOrColumnIsSeenThatThePermissionsKeep ./handlers/execution && \
+		ANNALS_JOIN_WORLDS=200 go test -count=1 -timeout 1h -run TestJoinsAnswerAsRowByRowWould ./handlers/execution
 
 clean: ## Remove what was built and brought
 	rm -rf .bin .postgres .postgres-partial.*
