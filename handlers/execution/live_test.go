@@ -151,3 +151,30 @@ func (e *engine) exec(sql string) {
 	_, err := e.owner.Exec(e.t.Context(), sql)
 	require.NoError(e.t, err)
 }
+
+func TestAggregatesFunctionsAndSingleRowsCanBeSubscribedTo(t *testing.T) {
+	t.Parallel()
+	e := musicalEngine(t)
+	e.exec(`create function named(part text) returns setof artist language sql stable as $$ select * from artist where name = part $$`)
+	e.do(`{"type":"track_function","args":"named"}`)
+	for query, want := range map[string]string{
+		`subscription { artist_aggregate(where: {name: {_eq: "A"}}) { aggregate { count } nodes { id } } }`: `{"artist_aggregate":{"aggregate":{"count":1},"nodes":[{"id":1}]}}`,
+		`subscription { named(args: {part: "A"}) { id } }`:                                                  `{"named":[{"id":1}]}`,
+		`subscription { named_aggregate(args: {part: "A"}) { aggregate { max { id } } } }`:                  `{"named_aggregate":{"aggregate":{"max":{"id":1}}}}`,
+		`subscription { artist_by_pk(id: 1) { __typename id } }`:                                            `{"artist_by_pk":{"__typename":"artist","id":1}}`,
+		`subscription { artist_by_pk(id: 99) { id } }`:                                                      `{"artist_by_pk":null}`,
+	} {
+		live := e.live(asAdmin, query, "")
+		answers, err := e.run.AnswerLive(t.Context(), []*execution.Live{live, live})
+		require.NoError(t, err)
+		require.Equal(t, `{"data":`+want+`}`, string(answers[0]))
+		require.Equal(t, string(answers[0]), string(answers[1]))
+	}
+}
+
+func TestASubscriptionIsNotAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	e := musicalEngine(t)
+	_, err := e.ask(asAdmin, `subscription { artist { id } }`, "")
+	require.Equal(t, "unexpected-payload at $: subscriptions are not supported over HTTP, use websockets instead", refusal(t, err).Error())
+}
