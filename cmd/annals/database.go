@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -167,6 +168,18 @@ func (d *openDatabase) upToDate(ctx context.Context) error {
 		return fmt.Errorf("the database lacks %d of annals' migrations: run `annals migrate` first", pending)
 	}
 	return nil
+}
+
+//go:embed powers.sql
+var powersSQL string
+
+// reachesOut reports whether the SQL of this service's admin can reach out of
+// the database, to the machine that it is on.
+func (d *openDatabase) reachesOut(ctx context.Context) (yes bool, err error) {
+	if err := d.pool.QueryRow(ctx, powersSQL).Scan(&yes); err != nil {
+		return false, fmt.Errorf("look at what the database's user may do: %w", err)
+	}
+	return yes, nil
 }
 
 // withProbe runs f on a connection that is kept for probes alone: a probe does

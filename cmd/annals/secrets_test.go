@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,6 +47,15 @@ func (c *canaries) url(place, address string) string {
 	return u.String()
 }
 
+// database is a database's URL with a password, which nobody asks for.
+func (c *canaries) database(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	u.User = url.UserPassword(u.User.Username(), c.put("the database's URL"))
+	return u.String()
+}
+
 // headers are those that hold a credential, and some that nobody knows.
 func (c *canaries) headers() map[string]string {
 	named := map[string]string{}
@@ -59,10 +69,10 @@ func (c *canaries) headers() map[string]string {
 }
 
 // logsEverything starts a server that logs all it can.
-func logsEverything(t *testing.T, program string, environment []string, flags ...string) *server {
+func logsEverything(t *testing.T, program, database string, environment []string, flags ...string) *server {
 	t.Helper()
 	s, err := launch{
-		program: program, database: pgtest.Empty(t), environment: environment,
+		program: program, database: database, environment: environment,
 		flags: append([]string{"--log-level", "debug", "--dev-mode", "--enabled-log-types", "startup,http-log,webhook-log,websocket-log,query-log"}, flags...),
 	}.start(t.Context())
 	require.NoError(t, err)
@@ -83,7 +93,7 @@ func TestNoSecretIsInTheLog(t *testing.T) {
 		fmt.Fprintf(w, `{"X-Hasura-Role":"user","X-Hasura-Access-Token":%q,"note":%q}`, c.put("the webhook's answer"), "seen")
 	}))
 	defer who.Close()
-	s := logsEverything(t, buildAnnals(t), nil, "--admin-secret", secret, "--admin-secrets-file", file, "--auth-hook", c.url("the webhook", who.URL+"/who"))
+	s := logsEverything(t, buildAnnals(t), c.database(t, pgtest.Empty(t)), nil, "--admin-secret", secret, "--admin-secrets-file", file, "--auth-hook", c.url("the webhook", who.URL+"/who"))
 	a := newClient(s.url, mode{})
 	admin := map[string]string{"X-Hasura-Admin-Secret": secret}
 
@@ -173,7 +183,7 @@ func TestNoKeyOfTokensIsInTheLog(t *testing.T) {
 		fmt.Sprintf(`{"type":"HS256","key":%q}`, key),
 		fmt.Sprintf(`{"jwk_url":%q}`, c.url("jwk_url", "http://127.0.0.1:1/keys")),
 	} {
-		s := logsEverything(t, program, []string{"SERVICE_GRAPHQL_JWT_SECRET=" + settings}, "--admin-secret", c.put("the admin secret"))
+		s := logsEverything(t, program, pgtest.Empty(t), []string{"SERVICE_GRAPHQL_JWT_SECRET=" + settings}, "--admin-secret", c.put("the admin secret"))
 		for _, token := range []string{"", "Bearer " + c.put("a token"), "Bearer a." + c.put("a token") + ".c", "Basic " + c.put("a password")} {
 			a, err := newClient(s.url, mode{}).post(t.Context(), "/v1/graphql", graphQL("{ __typename }"), map[string]string{"Authorization": token, "X-Request-Id": "asked"})
 			require.NoError(t, err)
@@ -181,5 +191,22 @@ func TestNoKeyOfTokensIsInTheLog(t *testing.T) {
 		}
 		require.NotEmpty(t, s.logged("http-log"))
 		c.areNotIn(t, s.lines.String())
+	}
+}
+
+func TestThePasswordOfADatabaseThatCannotBeReachedIsNotShown(t *testing.T) {
+	t.Parallel()
+	program, c := buildAnnals(t), &canaries{map[string]string{}}
+	for _, address := range []string{
+		"postgres://me:%s@127.0.0.1:1/shop", "postgres://me:%s@127.0.0.1:port/shop", "postgres://me:%s@127.0.0.1/shop?sslmode=nonsense",
+		"host=127.0.0.1 port=1 user=me password=%s", "postgres:/me:%s@127.0.0.1/shop", "postgres://me:%s@127.0.0.1/shop?connect_timeout=x",
+	} {
+		address = fmt.Sprintf(address, c.put("the database's URL"))
+		for _, command := range [][]string{{"serve", "--retries", "0"}, {"verify"}, {"migrate"}} {
+			told, err := exec.CommandContext(t.Context(), program, append(command, "--database-url", address)...).CombinedOutput()
+			require.Error(t, err)
+			require.NotEmpty(t, told)
+			c.areNotIn(t, string(told))
+		}
 	}
 }

@@ -56,11 +56,24 @@ func (a *App) announce(ctx context.Context, address net.Addr) {
 	if !a.cfg.hasSecret() {
 		a.log.Warn("no admin secret is set: whoever reaches this server is its admin; set one with --admin-secret or SERVICE_GRAPHQL_ADMIN_SECRET")
 	}
+	if a.db.own == nil {
+		a.warnOfPowers(ctx)
+	}
 	if ignored := variablesSet(withoutEffect, os.LookupEnv); len(ignored) > 0 {
 		a.log.Warn("variables are set that have no effect here: " + strings.Join(ignored, ", "))
 	}
 	if n := a.Inconsistent(); n > 0 {
 		a.log.Warn(fmt.Sprintf("Inconsistent Metadata! %d objects are left out; get_inconsistent_metadata lists them", n))
+	}
+}
+
+// warnOfPowers tells of a database's user who may do more than the service needs.
+func (a *App) warnOfPowers(ctx context.Context) {
+	switch yes, err := a.db.reachesOut(ctx); {
+	case err != nil:
+		a.log.Warn("it is not known what the database's user may do", "error", err)
+	case yes:
+		a.log.Warn("the database's user may read files or run programs on its machine, and so may whoever holds the admin secret, by run_sql: connect as a user who is no superuser")
 	}
 }
 
