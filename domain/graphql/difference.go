@@ -59,25 +59,39 @@ func within(at string, all map[string]string) bool {
 	return there
 }
 
+// SameType reports whether two types are the same but for descriptions.
+func SameType(a, b *ast.Definition) bool {
+	of := func(d *ast.Definition) map[string]string {
+		all := map[string]string{}
+		addParts(all, d)
+		return all
+	}
+	return maps.Equal(of(a), of(b))
+}
+
 // parts lists all that a schema consists of, each with what it is.
 func parts(s *ast.Schema) map[string]string {
 	all := map[string]string{}
-	for name, d := range s.Types {
-		all[name] = string(d.Kind)
-		if of := slices.Sorted(slices.Values(slices.Concat(d.Interfaces, d.Types))); len(of) > 0 {
-			all[name] += " of " + strings.Join(of, ", ")
-		}
-		for _, f := range d.Fields {
-			all[name+"."+f.Name] = typed(f.Type, f.DefaultValue)
-			for _, a := range f.Arguments {
-				all[argumentAt(d, f, a)] = typed(a.Type, a.DefaultValue)
-			}
-		}
-		for _, v := range d.EnumValues {
-			all[name+"."+v.Name] = ""
-		}
+	for _, d := range s.Types {
+		addParts(all, d)
 	}
 	return all
+}
+
+func addParts(all map[string]string, d *ast.Definition) {
+	all[d.Name] = string(d.Kind)
+	if of := slices.Sorted(slices.Values(slices.Concat(d.Interfaces, d.Types))); len(of) > 0 {
+		all[d.Name] += " of " + strings.Join(of, ", ")
+	}
+	for _, f := range d.Fields {
+		all[d.Name+"."+f.Name] = typed(f.Type, f.DefaultValue)
+		for _, a := range f.Arguments {
+			all[argumentAt(d, f, a)] = typed(a.Type, a.DefaultValue)
+		}
+	}
+	for _, v := range d.EnumValues {
+		all[d.Name+"."+v.Name] = ""
+	}
 }
 
 func typed(t *ast.Type, value *ast.Value) string {

@@ -255,6 +255,9 @@ func (w World) refuseClashes(changes []Change) error {
 	if err := w.refuseRemoteClashes(changes); err != nil {
 		return err
 	}
+	if err := w.refuseTypeClashes(changes); err != nil {
+		return err
+	}
 	var fields, types []string
 	for _, c := range changes {
 		e := w.Catalog.Get(c.Key())
