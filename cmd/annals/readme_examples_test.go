@@ -52,6 +52,10 @@ func TestTheREADMEsExamplesWorkAsTyped(t *testing.T) {
 		if !strings.Contains(block[1], readmeURL+"/") && !strings.Contains(block[1], "--url "+readmeURL) {
 			continue
 		}
+		if _, err := exec.LookPath("python3"); err != nil && strings.Contains(block[1], "python3 ") {
+			t.Log("an example is not typed: it needs python3, which this machine has not")
+			continue
+		}
 		typed++
 		shell := exec.CommandContext(t.Context(), "sh", "-euc", here.Replace(block[1]))
 		shell.Dir = folder

@@ -33,6 +33,9 @@ func (r *schemaReader) link() error {
 }
 
 func (r *schemaReader) linkRoots() (err error) {
+	if d := r.schema.Types[r.subscription]; d != nil && d.Kind == ast.Object {
+		r.schema.Subscription = d
+	}
 	if r.schema.Query, err = r.rootObject(r.query); err != nil || r.mutation == "" {
 		return err
 	}

@@ -31,7 +31,8 @@ type SchemaLimits struct {
 // remote-schema-error.
 //
 // GraphQL's own scalars are always there, the types of introspection never.
-// Descriptions, defaults and deprecations are kept; subscriptions are not.
+// Descriptions, defaults and deprecations are kept. The root of subscriptions is
+// kept where it is an object, though nobody can ask for it.
 func ReadSchema(answer []byte, limits SchemaLimits) (*ast.Schema, error) {
 	parsed, err := wire.Parse(answer)
 	if err != nil {
@@ -94,7 +95,7 @@ type schemaReader struct {
 	members int
 	fault   error
 
-	query, mutation string
+	query, mutation, subscription string
 }
 
 func (r *schemaReader) read(n wire.Node) struct{} {
@@ -112,6 +113,9 @@ func (r *schemaReader) read(n wire.Node) struct{} {
 	r.query = rootName(n.Field("queryType"))
 	if mutation := n.Optional("mutationType"); mutation.Present() {
 		r.mutation = rootName(mutation)
+	}
+	if subscription := n.Optional("subscriptionType"); subscription.Present() {
+		r.subscription = rootName(subscription)
 	}
 	return struct{}{}
 }

@@ -128,7 +128,9 @@ func otherTypes(a, b *ast.Schema) (names []string) {
 	return names
 }
 
-func isRoot(s *ast.Schema, d *ast.Definition) bool { return d == s.Query || d == s.Mutation }
+func isRoot(s *ast.Schema, d *ast.Definition) bool {
+	return d == s.Query || d == s.Mutation || d == s.Subscription
+}
 
 // mismatch is the refusal of types that others have in another form.
 func mismatch(names []string) error {

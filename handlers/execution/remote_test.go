@@ -310,6 +310,27 @@ func TestRemoteServersAreAskedSideBySide(t *testing.T) {
 	f.answers(`{ country person(id: 1) { id } }`, "", `{"data":{"country":"India","person":{"id":1}}}`)
 }
 
+func TestLimitsAndTheAllowListHoldForFieldsOfRemotes(t *testing.T) {
+	f := withRemote(t, "")
+	world := func() metadata.World { return f.world }
+	f.run = execution.New(f.pool, world, execution.Config{Limits: plan.Limits{MaxDepth: 2, MaxNodes: 4}})
+	f.answers(`{ hero { name } person(id: 1) { id } }`, "", `{"data":{"hero":{"name":"R2-D2"},"person":{"id":1}}}`)
+	_, err := f.ask(`{ hero { ... on Droid { name } } }`, "")
+	require.NoError(t, err, "a fragment is no level")
+	_, err = f.ask(`{ hero { name id } person(id: 1) { id name } }`, "")
+	require.Equal(t, "the operation selects more than 4 fields", refusal(t, err).Message)
+	f.run = execution.New(f.pool, world, execution.Config{Limits: plan.Limits{MaxDepth: 1}})
+	_, err = f.ask(`{ hero { name } }`, "")
+	require.Equal(t, "the operation nests deeper than 1 levels", refusal(t, err).Message)
+	asked := len(f.server.asked)
+	f.run = execution.New(f.pool, world, execution.Config{AllowList: execution.AllowList{Mode: execution.AllowListEnforce}})
+	_, err = f.ask(`{ hero { name } }`, "")
+	require.Equal(t, "query is not allowed", refusal(t, err).Message)
+	_, err = f.ask(`mutation { rename(id: 1, name: "x") { id } }`, "")
+	require.Equal(t, "query is not allowed", refusal(t, err).Message)
+	require.Len(t, f.server.asked, asked, "nobody is asked for what is refused")
+}
+
 func TestExplainShowsWhatARemoteWouldBeSent(t *testing.T) {
 	f := withRemote(t, "")
 	explain := func(query string) string {
