@@ -188,62 +188,90 @@ func TestEveryReaderSeesEveryEventOnceAndInOrderWhileManyWrite(t *testing.T) {
 		"subscribed": subscribed(store, ""), "subscribed to the other node": subscribed(otherStore, ""),
 		"subscribed by name": subscribed(otherStore, "reader"),
 	}
-	var reading errgroup.Group
-	seen := make(map[string][]eventstore.Recorded)
-	var seenBy sync.Mutex
-	for name, read := range readers {
-		reading.Go(func() error {
-			events, err := read(ctx, until)
-			seenBy.Lock()
-			defer seenBy.Unlock()
-			seen[name] = events
-			return err
-		})
-	}
+	seen := readAll(ctx, readers, until)
 
 	told := ledger{at: map[int64]uuid.UUID{}}
-	var writing errgroup.Group
-	stop := time.Now().Add(writingFor)
-	for i := range writers {
-		store, pool := store, pool
-		if i%2 == 1 {
-			store, pool = otherStore, otherPool
+	require.NoError(t, told.writeFor(ctx, writingFor, func(writer int) (*eventstore.Store, *pgxpool.Pool) {
+		if writer%2 == 1 {
+			return otherStore, otherPool
 		}
-		writing.Go(func() error {
-			for time.Now().Before(stop) {
-				recorded, err := appendSomehow(ctx, store, pool)
-				if conflict := (eventstore.VersionConflict{}); err != nil && !errors.As(err, &conflict) && !errors.Is(err, errChangedMind) {
-					return err
-				}
-				if err := told.write(recorded); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	require.NoError(t, writing.Wait())
+		return store, pool
+	}))
 	// One more, so that everyone hears that it is over.
 	last := storetest.Append(t, store, storetest.NewEvent("last"))
 	end.Store("last", last[0].Position)
 	require.NoError(t, told.write(last))
 	// Followers may have seen it before they could know that it was the last.
 	require.NoError(t, told.write(storetest.Append(t, store, storetest.NewEvent("after the last"))))
-	require.NoError(t, reading.Wait())
 
+	events, err := seen()
+	require.NoError(t, err)
 	head := storetest.Verified(t, store)
 	require.Equal(t, int64(len(told.at)), head.Position, "positions without gaps, and nothing that was rolled back")
 	require.Greater(t, head.Position, int64(writers))
 	t.Logf("%d events", head.Position)
-	for name, events := range seen {
+	for name, events := range events {
 		require.GreaterOrEqual(t, int64(len(events)), head.Position-1, name)
-		for i, r := range events {
-			require.Equal(t, int64(i)+1, r.Position, name)
-			require.Equal(t, told.at[r.Position], r.ID, name)
-			if i > 0 {
-				require.Equal(t, events[i-1].Hash, r.PrevHash, name)
-				require.False(t, r.RecordedAt.Before(events[i-1].RecordedAt), "times follow positions")
+		told.requireInOrder(t, name, events)
+	}
+}
+
+// readAll starts the readers, and returns what each has seen once all of them
+// have read to the end.
+func readAll(ctx context.Context, readers map[string]reader, until func(int64) bool) func() (map[string][]eventstore.Recorded, error) {
+	var (
+		reading errgroup.Group
+		mu      sync.Mutex
+		seen    = make(map[string][]eventstore.Recorded)
+	)
+	for name, read := range readers {
+		reading.Go(func() error {
+			events, err := read(ctx, until)
+			mu.Lock()
+			defer mu.Unlock()
+			seen[name] = events
+			return err
+		})
+	}
+	return func() (map[string][]eventstore.Recorded, error) {
+		err := reading.Wait()
+		return seen, err
+	}
+}
+
+// writeFor has all writers append for a while, each on its node, and enters
+// what they are told.
+func (l *ledger) writeFor(ctx context.Context, span time.Duration, nodeOf func(writer int) (*eventstore.Store, *pgxpool.Pool)) error {
+	var writing errgroup.Group
+	stop := time.Now().Add(span)
+	for i := range writers {
+		store, pool := nodeOf(i)
+		writing.Go(func() error {
+			for time.Now().Before(stop) {
+				recorded, err := appendSomehow(ctx, store, pool)
+				if conflict := (eventstore.VersionConflict{}); err != nil && !errors.As(err, &conflict) && !errors.Is(err, errChangedMind) {
+					return err
+				}
+				if err := l.write(recorded); err != nil {
+					return err
+				}
 			}
+			return nil
+		})
+	}
+	return writing.Wait()
+}
+
+// requireInOrder claims that a reader saw what the writers were told, from the
+// first event on and without a gap.
+func (l *ledger) requireInOrder(t *testing.T, name string, events []eventstore.Recorded) {
+	t.Helper()
+	for i, r := range events {
+		require.Equal(t, int64(i)+1, r.Position, name)
+		require.Equal(t, l.at[r.Position], r.ID, name)
+		if i > 0 {
+			require.Equal(t, events[i-1].Hash, r.PrevHash, name)
+			require.False(t, r.RecordedAt.Before(events[i-1].RecordedAt), "times follow positions")
 		}
 	}
 }

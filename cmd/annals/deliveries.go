@@ -52,10 +52,7 @@ func (s *Serve) book() deliveries.Book {
 // newDeliveries is the worker that makes deliveries on this node.
 func (a *App) newDeliveries() (*deliver.Worker, error) {
 	world := func() metadata.World { return a.live.Current().World }
-	hooks := &deliver.Webhooks{
-		Client: a.outbound, World: world, MaxResponse: int64(a.cfg.EventsMaxResponse), ShowEnv: bool(a.cfg.LogHeadersFromEnv),
-		LeaseMargin: time.Duration(a.cfg.EventsLeaseMargin), Line: a.deliveryLine, Log: a.log,
-	}
+	hooks := a.webhooks(world)
 	senders := map[delivery.Kind]deliver.Sender{}
 	for _, kind := range hooks.Kinds() {
 		senders[kind] = hooks
@@ -76,6 +73,14 @@ func (a *App) newDeliveries() (*deliver.Worker, error) {
 		return nil, fmt.Errorf("make the worker of deliveries: %w", err)
 	}
 	return worker, nil
+}
+
+// webhooks makes the calls of webhooks.
+func (a *App) webhooks(world func() metadata.World) *deliver.Webhooks {
+	return &deliver.Webhooks{
+		Client: a.outbound, World: world, MaxResponse: int64(a.cfg.EventsMaxResponse), ShowEnv: bool(a.cfg.LogHeadersFromEnv),
+		LeaseMargin: time.Duration(a.cfg.EventsLeaseMargin), Line: a.deliveryLine, Log: a.log,
+	}
 }
 
 // deliveryLine writes a line of the log for a try.

@@ -101,6 +101,12 @@ func TestTheSettingsOfDeliveriesReachThem(t *testing.T) {
 		Slots: 2, MaxInFlight: 3, FetchInterval: 4 * time.Millisecond, LeaseMargin: 5 * time.Second, Grace: 6 * time.Second,
 	}, s.worker())
 
+	told := settings(t, "--events-max-response=2KiB", "--log-headers-from-env", "--events-lease-margin=3s")
+	hooks := (&App{cfg: told}).webhooks(nil)
+	require.EqualValues(t, 2<<10, hooks.MaxResponse)
+	require.True(t, hooks.ShowEnv)
+	require.Equal(t, 3*time.Second, hooks.LeaseMargin)
+
 	asked := settings(t, "--redelivery-limit=2", "--max-redelivery=3")
 	require.Equal(t, deliveries.Limits{Redelivered: 2, MaxRedelivered: 3}, asked.book().Limits)
 
