@@ -187,6 +187,7 @@ func (a *App) metrics() prometheus.Collector {
 		{"annals_catalog_objects", "Objects in this node's catalog.", func() float64 { return float64(a.live.Current().World.Catalog.Len()) }},
 		{"annals_inconsistent_objects", "Objects of the catalog that cannot stand in the database as it is.", func() float64 { return float64(a.Inconsistent()) }},
 		{"annals_capture_drift", "Database triggers that were not as the catalog wants them when that was looked at last.", func() float64 { return float64(a.CaptureDrift()) }},
+		{"annals_capture_mended", "Database triggers that this node found not as the catalog wants them, and mended.", func() float64 { return float64(a.upkeep.Mended()) }},
 		{"annals_database_connections_in_use", "Connections to the database that are in use.", func() float64 { return float64(a.db.pool.Stat().AcquiredConns()) }},
 		{"annals_live_query_subscribers", "Subscriptions that are kept.", func() float64 { return float64(a.hub.Stats().Subscribers) }},
 		{"annals_live_query_cohorts", "Different answers that subscriptions wait for.", func() float64 { return float64(a.hub.Stats().Cohorts) }},

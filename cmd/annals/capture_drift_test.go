@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -58,6 +59,7 @@ func TestACaptureTriggerThatSomebodyDroppedIsToldAndComesBack(t *testing.T) {
 
 	require.NoError(t, writer.Commit(t.Context()))
 	require.Eventually(t, func() bool { return drift(t, running.url) == 0 }, time.Minute, 50*time.Millisecond)
+	require.Contains(t, metrics(t, running.url), "\nannals_capture_mended 1\n")
 	told, err = verify(t, program, database)
 	require.NoError(t, err, told)
 	_, err = conn.Exec(t.Context(), "insert into things values (1)")
@@ -79,6 +81,16 @@ func drift(t *testing.T, url string) int {
 	require.NoError(t, json.NewDecoder(answer.Body).Decode(&body))
 	require.NotNil(t, body.Drift)
 	return *body.Drift
+}
+
+func metrics(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := http.Get(url + "/metrics")
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return string(text)
 }
 
 func verify(t *testing.T, program, database string) (string, error) {

@@ -63,12 +63,16 @@ type Worker struct {
 	DaysAhead int
 	Log       *slog.Logger
 
-	drift atomic.Int64
+	drift, mended atomic.Int64
 }
 
 // Drifting is how many capture triggers were not as wanted in the end of the
 // last round.
 func (w *Worker) Drifting() int { return int(w.drift.Load()) }
+
+// Mended is how many capture triggers this worker has found not as wanted, and
+// made so.
+func (w *Worker) Mended() int { return int(w.mended.Load()) }
 
 // Run works until the context ends.
 func (w *Worker) Run(ctx context.Context) error {
@@ -101,6 +105,7 @@ func (w *Worker) RunOnce(ctx context.Context) error {
 
 func (w *Worker) mend(ctx context.Context) error {
 	mended, err := w.Repair(ctx)
+	w.mended.Add(int64(len(mended)))
 	for _, d := range mended {
 		w.Log.Warn("a capture trigger was not as the metadata wants it, and is now",
 			"function", d.Function, "event_trigger", d.Trigger, "table", d.Table, "problem", string(d.Problem))

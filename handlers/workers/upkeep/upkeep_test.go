@@ -253,5 +253,15 @@ func TestDriftThatCouldNotBeMendedIsCounted(t *testing.T) {
 	h.worker.Repair = func(context.Context) ([]capture.Difference, error) { return nil, errors.New("locked out") }
 	require.ErrorContains(t, h.worker.RunOnce(t.Context()), "locked out")
 	require.Equal(t, 2, h.worker.Drifting())
+	require.Zero(t, h.worker.Mended())
 	require.NotEmpty(t, h.partitions("deliveries"), "the rest is done all the same")
+}
+
+func TestDriftThatWasMendedIsCountedApart(t *testing.T) {
+	h := newHouse(t, upkeep.Retention{})
+	h.worker.Repair = func(context.Context) ([]capture.Difference, error) { return make([]capture.Difference, 2), nil }
+	require.NoError(t, h.worker.RunOnce(t.Context()))
+	require.NoError(t, h.worker.RunOnce(t.Context()))
+	require.Equal(t, 4, h.worker.Mended())
+	require.Zero(t, h.worker.Drifting())
 }
