@@ -316,7 +316,7 @@ func TestExplainShowsWhatRemotesWouldBeSentForRows(t *testing.T) {
 	require.Empty(t, s.calls())
 }
 
-func TestARemoteThatFailsFailsTheOperation(t *testing.T) {
+func TestErrorsOfTheRemoteAndItsAbsenceFailTheOperation(t *testing.T) {
 	s := startJoinServer(t, messageTypes, messages())
 	e := joinEngine(t, execution.Config{}, s)
 	_, err := e.ask(admin(), `{ author(order_by: {id: asc}) { message { id broken } } }`, "")
@@ -326,26 +326,6 @@ func TestARemoteThatFailsFailsTheOperation(t *testing.T) {
 		{"message":"broken message","path":["message__0","broken"],"locations":[{"line":1,"column":43}]},
 		{"message":"broken message","path":["message__1","broken"],"locations":[{"line":1,"column":86}]},
 		{"message":"broken message","path":["message__2","broken"],"locations":[{"line":1,"column":129}]}]}`, string(refused.Internal))
-
-	for name, body := range map[string]string{
-		"HTML": "<html>busy</html>", "nothing": "", "no data": `{}`, "a list": `[1]`, "a lie": `{"data":{"else":1}}`,
-		"depth": `{"data":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_001),
-	} {
-		s.answer(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
-		_, err := e.ask(admin(), `{ author { message { id } } }`, "")
-		require.Equal(t, domain.Unexpected, refusal(t, err).Code, name)
-		e.answers(admin(), `{"author":[{"lenient":null},{"lenient":null},{"lenient":null}]}`, `{ author { lenient { id } } }`, "")
-	}
-
-	s.answer(func(w http.ResponseWriter, r *http.Request) {
-		hijacked, _, err := w.(http.Hijacker).Hijack()
-		if err == nil {
-			_ = hijacked.Close()
-		}
-	})
-	_, err = e.ask(admin(), `{ author { message { id } } }`, "")
-	require.Equal(t, domain.Unexpected, refusal(t, err).Code)
-	e.answers(admin(), `{"author_by_pk":{"lenient":null}}`, `{ author_by_pk(id: 1) { lenient { id } } }`, "")
 
 	s.Close()
 	_, err = e.ask(admin(), `{ author { message { id } } }`, "")
