@@ -95,35 +95,51 @@ func (b *bench) look(ctx context.Context, db *pgx.Conn, connections, leased *int
 	return err
 }
 
-// hanging measures one trigger beside another whose endpoint never answers.
+// hanging measures one trigger beside another whose endpoint never answers, in
+// turn with one that has no other.
 func (b *bench) hanging(ctx context.Context) error {
-	db, n, err := b.listening(ctx, "hanging")
+	alone, n, err := b.listening(ctx, "alone")
 	if err != nil {
 		return err
 	}
-	defer db.Close(ctx)
+	defer alone.Close(ctx)
 	defer n.stop()
+	beside, other, err := b.listening(ctx, "beside")
+	if err != nil {
+		return err
+	}
+	defer beside.Close(ctx)
+	defer other.stop()
+	if err := b.hang(ctx, beside, other); err != nil {
+		return err
+	}
+	var ratios []float64
+	for range b.rounds {
+		limit, err := b.live(ctx, alone)
+		if err != nil {
+			return err
+		}
+		rate, err := b.live(ctx, beside)
+		if err != nil {
+			return err
+		}
+		ratios = append(ratios, rate/limit)
+	}
+	fmt.Printf("hanging   beside a trigger whose endpoint never answers: %.2f of the rate alone\n", median(ratios))
+	return nil
+}
+
+// hang makes a trigger whose endpoint never answers, with more to send than may
+// be sent at once.
+func (b *bench) hang(ctx context.Context, db *pgx.Conn, n *node) error {
 	if _, err := db.Exec(ctx, "create table stuck (id int)"); err != nil {
 		return err
 	}
 	if err := errors.Join(n.query(ctx, `{"type":"track_table","args":"stuck"}`), n.listen(ctx, "stuck", b.hook.url("/hang"))); err != nil {
 		return err
 	}
-	var alone, beside []float64
-	for _, rates := range []*[]float64{&alone, &beside} {
-		for range b.rounds {
-			rate, err := b.live(ctx, db)
-			if err != nil {
-				return err
-			}
-			*rates = append(*rates, rate)
-		}
-		if _, err := db.Exec(ctx, "insert into stuck select generate_series(1, $1::int)", perSecond*10); err != nil {
-			return err
-		}
-	}
-	fmt.Printf("hanging   beside a trigger whose endpoint never answers: %.2f of the rate alone\n", median(beside)/median(alone))
-	return nil
+	_, err := db.Exec(ctx, "insert into stuck select generate_series(1, $1::int)", 10*perSecond)
+	return err
 }
 
 // live is the rate at which rows are delivered as they come.
