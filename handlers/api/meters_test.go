@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"annals/handlers/api"
@@ -36,4 +38,20 @@ func TestMetricsCanBeForAdminsOnly(t *testing.T) {
 	s.get(t, "/metrics").isProblem(t, 401, "access-denied", "$")
 	s.get(t, "/metrics", "X-Service-Admin-Secret: "+secret, "X-Service-Role: user").isProblem(t, 400, "access-denied", "$")
 	require.Equal(t, http.StatusOK, s.get(t, "/metrics", "X-Service-Admin-Secret: "+secret).status)
+}
+
+// away is a figure that cannot be had.
+type away struct{ desc *prometheus.Desc }
+
+func (a away) Describe(to chan<- *prometheus.Desc) { to <- a.desc }
+func (a away) Collect(to chan<- prometheus.Metric) {
+	to <- prometheus.NewInvalidMetric(a.desc, errors.New("the database is away"))
+}
+
+func TestAFigureThatCannotBeHadHidesNoOther(t *testing.T) {
+	s := start(t, settings{})
+	s.registry.MustRegister(away{prometheus.NewDesc("away", "Is away.", nil, nil)})
+	got := s.get(t, "/metrics")
+	require.Equal(t, http.StatusOK, got.status)
+	require.Contains(t, got.body, "annals_websockets 0")
 }

@@ -7,9 +7,10 @@ import (
 )
 
 // metrics answers GET /metrics with what the registry holds, in the text form
-// of Prometheus.
+// of Prometheus. Figures that cannot be had at the moment, as the database is away, are
+// left out: the others are needed then more than ever.
 func (a *API) metrics() http.HandlerFunc {
-	show := promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP
+	show := promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP
 	if a.cfg.ProtectMetrics {
 		return a.admin(show)
 	}

@@ -28,6 +28,7 @@ type service struct {
 	commands *commands
 	state    *state
 	lines    *lines
+	registry *prometheus.Registry
 }
 
 // settings are what a test wants otherwise than usual.
@@ -43,13 +44,13 @@ func start(t *testing.T, s settings) *service {
 	t.Helper()
 	authenticator, err := auth.New(s.auth)
 	require.NoError(t, err)
-	v := &service{commands: &commands{}, state: &state{position: 7, head: 7}, lines: &lines{}}
+	v := &service{commands: &commands{}, state: &state{position: 7, head: 7}, lines: &lines{}, registry: prometheus.NewRegistry()}
 	v.commands.answer = func(command.Request) (command.Result, error) {
 		return command.Result{Body: json.RawMessage(`{"message":"success"}`), Position: 8}, nil
 	}
 	v.API = api.New(s.Config, api.Deps{
 		Auth: authenticator, Commands: v.commands, History: s.history, Deliveries: s.deliveries, State: v.state,
-		Registry: prometheus.NewRegistry(), Log: v.lines.take,
+		Registry: v.registry, Log: v.lines.take,
 	})
 	v.Look(t.Context())
 	v.url = listening(t, v)
