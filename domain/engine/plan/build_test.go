@@ -11,6 +11,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/plan"
+	"annals/domain/engine/plan/plantest"
 	"annals/domain/engine/schema"
 	"annals/domain/engine/schema/schematest"
 	"annals/domain/metadata"
@@ -76,8 +77,8 @@ func TestAPlanFitsTheRequestsThatWouldGetTheSame(t *testing.T) {
 				return
 			}
 			again := build(t, plan.Request{Query: c.query, Variables: json.RawMessage(c.after)})
-			if print(again) != print(op) {
-				t.Fatalf("the plan said to fit is\n%sand the one built anew\n%s", print(op), print(again))
+			if plantest.Print(again) != plantest.Print(op) {
+				t.Fatalf("the plan said to fit is\n%sand the one built anew\n%s", plantest.Print(op), plantest.Print(again))
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/plan"
+	"annals/domain/engine/plan/plantest"
 	"annals/domain/engine/schema"
 	"annals/domain/engine/schema/schematest"
 	"annals/domain/metadata"
@@ -98,7 +99,7 @@ func outcome(t *testing.T, world metadata.World, text string) txtar.File {
 		if !op.Fits(req.Variables) {
 			t.Errorf("the plan does not fit its own request: %s", text)
 		}
-		return txtar.File{Name: "plan", Data: []byte(print(op))}
+		return txtar.File{Name: "plan", Data: []byte(plantest.Print(op))}
 	}
 	var refusal *domain.Error
 	if !errors.As(err, &refusal) {

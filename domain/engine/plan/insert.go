@@ -164,7 +164,7 @@ func (b *builder) conflict(args arguments, t *schema.Table) *Conflict {
 		return conflict
 	}
 	conflict.Set = b.presets(t, t.Update)
-	conflict.Check = b.check(t, t.Update)
+	conflict.Check = b.conflictCheck(t)
 	conflict.Where = b.filter(t, t.Update)
 	if v, at, ok := members.optional("where", wanted{name: boolExp(t)}); ok {
 		conflict.Where = allOf(conflict.Where, b.where(at, v, t))

@@ -37,6 +37,16 @@ func (b *builder) filter(t *schema.Table, p *schema.Permission) Condition {
 // check is what a permission demands of new rows.
 func (b *builder) check(t *schema.Table, p *schema.Permission) Condition { return b.ruled(t, p).check }
 
+// conflictCheck is what the update permission demands of a row that an upsert
+// changed. One that demands nothing in so many words is not one without a check,
+// where the insert permission's counts.
+func (b *builder) conflictCheck(t *schema.Table) Condition {
+	if c := b.check(t, t.Update); c != nil || t.Update.Check == nil {
+		return c
+	}
+	return All{}
+}
+
 // presets are the values that a permission gives to columns.
 func (b *builder) presets(t *schema.Table, p *schema.Permission) []Assignment {
 	return b.ruled(t, p).presets

@@ -22,7 +22,7 @@ const argsPath wire.Path = "$.args"
 // {"aggregate": {"count": n}}.
 func OfRows(r *schema.Role, cmd metadata.RowCommand) (*Operation, error) {
 	b := rowBuilder{&builder{
-		role: r, root: place{argsPath, new(*domain.Error)},
+		role: r.WithAllNames(), root: place{argsPath, new(*domain.Error)},
 		session: map[string]bool{}, rules: map[*schema.Permission]ruled{},
 	}}
 	op := &Operation{Kind: Mutation, Name: cmd.Operation()}
@@ -336,7 +336,7 @@ func (b rowBuilder) onConflict(t *schema.Table, cmd metadata.Insert) *Conflict {
 	}
 	conflict.Set = b.presets(t, t.Update)
 	conflict.Where = b.filter(t, t.Update)
-	conflict.Check = b.check(t, t.Update)
+	conflict.Check = b.conflictCheck(t)
 	return conflict
 }
 

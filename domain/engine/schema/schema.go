@@ -55,8 +55,8 @@ func (s *Schema) Role(w metadata.World, name string, backendOnly bool) *Role {
 	}
 }
 
-// definition returns a table as all roles have it; nil when it is not tracked,
-// cannot stand, or has no name in GraphQL.
+// definition returns a table as all roles have it; nil when it is not tracked
+// or cannot stand.
 func (s *Schema) definition(w metadata.World, name domain.QualifiedName) *kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +75,18 @@ type Role struct {
 	world       metadata.World
 	schema      *Schema
 	backendOnly bool
-	tables      map[domain.QualifiedName]*Table
-	sources     Sources
+	// allNames is true where names need not be those of GraphQL.
+	allNames bool
+	tables   map[domain.QualifiedName]*Table
+	sources  Sources
+}
+
+// WithAllNames returns the role as the metadata API's commands about rows see it:
+// with the tables, columns and relationships too that GraphQL has no name for.
+func (r *Role) WithAllNames() *Role {
+	all := r.schema.Role(r.world, r.Name, r.backendOnly)
+	all.allNames = true
+	return all
 }
 
 // World returns the metadata that the role's schema is made of.
@@ -92,7 +102,7 @@ func (r *Role) Table(name domain.QualifiedName) *Table {
 	if !ok {
 		k := r.schema.definition(r.world, name)
 		r.sources.join(k.sources)
-		if k.definition != nil {
+		if k.definition != nil && (r.allNames || domain.IsGraphQLName(k.definition.Name)) {
 			t = newTable(r, k.definition)
 		}
 		r.tables[name] = t
@@ -106,15 +116,17 @@ type Definition struct {
 	Name  string
 	Table metadata.Table
 	Shape *database.Table
-	// Columns are those that have a name and a type in GraphQL.
+	// Columns are those that have a name and a type in GraphQL; all are the
+	// others too.
 	Columns []*Column
+	all     []*Column
 	byField map[string]*Column
 }
 
 func newDefinition(w metadata.World, name domain.QualifiedName, made *Sources) *Definition {
 	made.table(w, name)
 	table, shape, ok := w.TrackedTable(name)
-	if !ok || !domain.IsGraphQLName(table.GraphQLName()) {
+	if !ok {
 		return nil
 	}
 	d := &Definition{Name: table.GraphQLName(), Table: table, Shape: shape, byField: map[string]*Column{}}
@@ -123,11 +135,13 @@ func newDefinition(w metadata.World, name domain.QualifiedName, made *Sources) *
 	}
 	for i := range shape.Columns {
 		c := newColumn(w, table, shape, &shape.Columns[i])
-		if c == nil {
-			continue
+		d.all = append(d.all, c)
+		if c.named() {
+			d.Columns = append(d.Columns, c)
 		}
-		d.Columns = append(d.Columns, c)
-		d.byField[c.Field] = c
+		if c.named() || d.byField[c.Field] == nil {
+			d.byField[c.Field] = c
+		}
 	}
 	return d
 }
@@ -144,8 +158,10 @@ func newColumn(w metadata.World, t metadata.Table, shape *database.Table, c *dat
 	if enum, values, ok := w.EnumTableOf(shape, c.Name); ok {
 		column.Type = enumLeaf(enum, values)
 	}
-	if !domain.IsGraphQLName(column.Field) || !domain.IsGraphQLName(column.Type.Name) {
-		return nil
-	}
 	return column
+}
+
+// named reports whether the column and its type have names in GraphQL.
+func (c *Column) named() bool {
+	return domain.IsGraphQLName(c.Field) && domain.IsGraphQLName(c.Type.Name)
 }

@@ -106,7 +106,7 @@ func (t *Table) UpdatableColumns() []*Column { return t.columnsOf(t.Update) }
 
 func (t *Table) columnOf(p *Permission, field string) *Column {
 	c := t.byField[field]
-	if c == nil || p == nil || !p.hasColumn(c.Name) {
+	if c == nil || p == nil || !p.hasColumn(c.Name) || !t.role.allNames && !c.named() {
 		return nil
 	}
 	return c
@@ -116,8 +116,12 @@ func (t *Table) columnsOf(p *Permission) []*Column {
 	if p == nil {
 		return nil
 	}
+	all := t.Columns
+	if t.role.allNames {
+		all = t.all
+	}
 	var columns []*Column
-	for _, c := range t.Columns {
+	for _, c := range all {
 		if p.hasColumn(c.Name) {
 			columns = append(columns, c)
 		}
@@ -181,7 +185,7 @@ func (t *Table) Relationship(name string) *Relationship {
 
 // AnyRelationship returns a relationship, seen by the role or not.
 func (t *Table) AnyRelationship(name string) *Relationship {
-	if !domain.IsGraphQLName(name) {
+	if !t.role.allNames && !domain.IsGraphQLName(name) {
 		return nil
 	}
 	r, ok := t.role.World().RelationshipOf(t.Table.Name, name)

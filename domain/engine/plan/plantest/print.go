@@ -1,4 +1,6 @@
-package plan_test
+// Package plantest prints plans for the golden files of tests: one line for a
+// step or a field, what belongs to it indented below.
+package plantest
 
 import (
 	"fmt"
@@ -9,11 +11,10 @@ import (
 	"annals/domain/engine/plan"
 )
 
-// printer prints plans as golden files have them: one line for a step or a
-// field, what belongs to it indented below.
 type printer struct{ b strings.Builder }
 
-func print(op *plan.Operation) string {
+// Print prints an operation's plan.
+func Print(op *plan.Operation) string {
 	var p printer
 	for _, root := range op.Fields {
 		head := root.Alias
