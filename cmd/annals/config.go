@@ -118,6 +118,7 @@ type Serve struct {
 	PlanCacheSize    int      `name:"query-plan-cache-size" env:"SERVICE_GRAPHQL_QUERY_PLAN_CACHE_SIZE,HASURA_GRAPHQL_QUERY_PLAN_CACHE_SIZE" help:"Plans of operations that are kept for when the same text comes again. 0 keeps none." default:"4000" group:"GraphQL"`
 	MaxDepth         int      `name:"max-query-depth" env:"SERVICE_GRAPHQL_MAX_QUERY_DEPTH,HASURA_GRAPHQL_MAX_QUERY_DEPTH" help:"How deep the selections of an operation may nest." default:"64" group:"GraphQL"`
 	MaxNodes         int      `name:"max-query-nodes" env:"SERVICE_GRAPHQL_MAX_QUERY_NODES,HASURA_GRAPHQL_MAX_QUERY_NODES" help:"How many fields and values an operation may have, its fragments spread out." default:"10000" group:"GraphQL"`
+	MaxRows          int      `name:"max-rows" env:"SERVICE_GRAPHQL_MAX_ROWS,HASURA_GRAPHQL_MAX_ROWS" help:"How many rows one operation may read, related ones included." default:"1000000" group:"GraphQL"`
 	ParallelActions  int      `env:"SERVICE_GRAPHQL_PARALLEL_ACTIONS,HASURA_GRAPHQL_PARALLEL_ACTIONS" help:"How many handlers of actions one query has called at the same time." default:"10" group:"GraphQL"`
 
 	JoinKeys         int  `name:"remote-join-max-keys" env:"SERVICE_GRAPHQL_REMOTE_JOIN_MAX_KEYS,HASURA_GRAPHQL_REMOTE_JOIN_MAX_KEYS" help:"How many different keys the remote relationships of one operation may have." default:"100000" group:"GraphQL"`
@@ -204,6 +205,7 @@ func (s *Serve) validateNumbers() error {
 		{"--snapshot-every", s.SnapshotEvery},
 		{"--max-query-depth", int64(s.MaxDepth)},
 		{"--max-query-nodes", int64(s.MaxNodes)},
+		{"--max-rows", int64(s.MaxRows)},
 		{"--parallel-actions", int64(s.ParallelActions)},
 		{"--remote-join-max-keys", int64(s.JoinKeys)},
 		{"--remote-join-batch-size", int64(s.JoinBatch)},
@@ -303,7 +305,7 @@ func (s *Serve) execution(log *slog.Logger) execution.Config {
 		HeaderPrefix: s.HeaderPrefix, StatementTimeout: time.Duration(s.StatementTimeout),
 		Options:   translate.Options{Stringify: bool(s.Stringify)},
 		Isolation: pgx.TxIsoLevel(strings.ReplaceAll(s.Isolation, "-", " ")),
-		KeptPlans: s.PlanCacheSize, ParallelActions: s.ParallelActions,
+		KeptPlans: s.PlanCacheSize, ParallelActions: s.ParallelActions, MaxRows: s.MaxRows,
 		Joins: execution.Joins{
 			MaxKeys: s.JoinKeys, Batch: s.JoinBatch, Concurrency: s.JoinConcurrency, Log: log,
 		},

@@ -28,7 +28,7 @@ func (tx transaction) start(w *writer, s *plan.StartAction) error {
 		call.Header = tx.client.Forwarded()
 	}
 	statement := call.Start()
-	set, err := once(tx.ctx, tx.pg, bound{statement.SQL, statement.Values})
+	set, err := once(tx.ctx, tx.pg, bound{statement.SQL, statement.Values}, nil)
 	if err != nil {
 		return presented(fmt.Errorf("start an action: %w", err), "$")
 	}

@@ -39,7 +39,7 @@ func namesOn(conn *pgconn.PgConn) *statementNames {
 
 // pipeline sends statements at once and reads their rows, in one round trip.
 // Statements that the connection has not prepared yet are prepared on the way.
-func pipeline(ctx context.Context, conn *pgconn.PgConn, statements []bound) (sets []*rowset, err error) {
+func pipeline(ctx context.Context, conn *pgconn.PgConn, statements []bound, a *allowance) (sets []*rowset, err error) {
 	known := namesOn(conn)
 	if len(known.names)+len(statements) > MaxPrepared {
 		if err := known.forget(ctx, conn); err != nil {
@@ -51,7 +51,7 @@ func pipeline(ctx context.Context, conn *pgconn.PgConn, statements []bound) (set
 	if err := p.Sync(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	sets, err = known.receive(p, sent)
+	sets, err = known.receive(p, sent, a)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -99,7 +99,7 @@ func (k *statementNames) send(p *pgconn.Pipeline, statements []bound) []expected
 	return sent
 }
 
-func (k *statementNames) receive(p *pgconn.Pipeline, sent []expected) (sets []*rowset, err error) {
+func (k *statementNames) receive(p *pgconn.Pipeline, sent []expected, a *allowance) (sets []*rowset, err error) {
 	for _, e := range sent {
 		result, err := p.GetResults()
 		if err != nil {
@@ -109,7 +109,7 @@ func (k *statementNames) receive(p *pgconn.Pipeline, sent []expected) (sets []*r
 		case *pgconn.StatementDescription:
 			k.names[e.prepares] = e.name
 		case *pgconn.ResultReader:
-			set, err := drain(result)
+			set, err := drain(result, a)
 			if err != nil {
 				return sets, err
 			}
@@ -138,8 +138,8 @@ func (k *statementNames) forget(ctx context.Context, conn *pgconn.PgConn) error 
 }
 
 // once runs a statement that is not worth preparing.
-func once(ctx context.Context, conn *pgconn.PgConn, s bound) (*rowset, error) {
-	set, err := drain(conn.ExecParams(ctx, s.sql, s.values, nil, nil, nil))
+func once(ctx context.Context, conn *pgconn.PgConn, s bound, a *allowance) (*rowset, error) {
+	set, err := drain(conn.ExecParams(ctx, s.sql, s.values, nil, nil, nil), a)
 	if err != nil {
 		return nil, &failure{err, s}
 	}

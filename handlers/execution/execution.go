@@ -61,6 +61,9 @@ type Config struct {
 	// StatementTimeout ends a statement of [Executor.RunIn]; those of operations
 	// end as their connections say. 0 is no limit.
 	StatementTimeout time.Duration
+	// MaxRows is how many rows one operation may read; of a live query, one look at
+	// the database. 0: [DefaultMaxRows]; below 0: any number.
+	MaxRows int
 	// Joins bound what is asked of remote schemas for rows.
 	Joins Joins
 	// AllowList says which operations roles other than the admin may run.
@@ -301,13 +304,13 @@ func (e *Executor) readPlainly(ctx context.Context, statements []bound) ([]*rows
 	}
 	defer conn.Release()
 	pg := conn.Conn().PgConn()
-	sets, err := pipeline(ctx, pg, statements)
+	sets, err := pipeline(ctx, pg, statements, e.config.rowsAllowed())
 	if isStale(err) {
 		// The tables changed under a prepared statement; nothing was answered yet.
 		if err := namesOn(pg).forget(ctx, pg); err != nil {
 			return nil, err
 		}
-		sets, err = pipeline(ctx, pg, statements)
+		sets, err = pipeline(ctx, pg, statements, e.config.rowsAllowed())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read rows: %w", err)

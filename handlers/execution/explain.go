@@ -315,7 +315,7 @@ const separator = ";\n"
 // add explains one statement. What PostgreSQL explains is the text that is shown.
 func (x explaining) add(e *explained, s bound) error {
 	text := sql.Inline(s.sql, s.values)
-	lines, err := once(x.ctx, x.pg, bound{sql: x.prefix() + text})
+	lines, err := once(x.ctx, x.pg, bound{sql: x.prefix() + text}, nil)
 	if err != nil {
 		// Whoever is told of the failure is told of the statement that runs.
 		return fmt.Errorf("explain a statement: %w", &failure{err, s})
@@ -359,7 +359,7 @@ func (x explaining) plans(row []byte) (plans []json.RawMessage, err error) {
 
 // command runs a statement that has no rows.
 func (x explaining) command(statement string) error {
-	set, err := once(x.ctx, x.pg, bound{sql: statement})
+	set, err := once(x.ctx, x.pg, bound{sql: statement}, nil)
 	if err != nil {
 		return presented(fmt.Errorf("explain an operation: %w", err), "$")
 	}

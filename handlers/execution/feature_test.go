@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,8 +21,6 @@ import (
 	"annals/domain/metadata"
 	"annals/handlers/execution"
 )
-
-var update = flag.Bool("update", false, "rewrite the expectations of the golden files")
 
 // A feature's file begins with a database and the commands that make its metadata,
 // one a line. Each "case NAME" is an operation, or a command about rows; "role:",

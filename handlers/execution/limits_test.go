@@ -54,3 +54,20 @@ func TestAStatementEndsWhenItsClientHasGone(t *testing.T) {
 	require.Error(t, <-done)
 	require.Eventually(t, running(0), time.Minute, 5*time.Millisecond)
 }
+
+func TestAnOperationReadsNoMoreRowsThanItMay(t *testing.T) {
+	t.Parallel()
+	e := newEngineWith(t, execution.Config{MaxRows: 5}, `create table a (id int primary key); create table b (id int primary key, a_id int references a);
+		insert into a values (1), (2); insert into b values (1, 1), (2, 1), (3, 2)`, `{"type":"bulk","args":[{"type":"track_table","args":"a"},{"type":"track_table","args":"b"},
+		{"type":"create_array_relationship","args":{"table":"a","name":"bs","using":{"foreign_key_constraint_on":{"table":"b","column":"a_id"}}}}]}`)
+	refuses := func(operation string) {
+		_, err := e.ask(asAdmin, operation, "")
+		require.Equal(t, domain.NotSupported, refusal(t, err).Code, operation)
+		require.Contains(t, refusal(t, err).Message, "--max-rows", "it says what to do")
+	}
+	e.answers(asAdmin, `{"a":[{"id":1,"bs":[{"id":1},{"id":2}]},{"id":2,"bs":[{"id":3}]}]}`, `{ a(order_by: {id: asc}) { id bs(order_by: {id: asc}) { id } } }`, "")
+	refuses(`{ a { id bs { id } } b { id } }`)
+	refuses(`{ x: b { id } y: b { id } }`)
+	refuses(`mutation { delete_b(where: {}) { affected_rows } insert_a(objects: [{id: 3}, {id: 4}, {id: 5}]) { affected_rows } }`)
+	e.answers(asAdmin, `{"b_aggregate":{"aggregate":{"count":3}},"a":[{"id":1},{"id":2}]}`, `{ b_aggregate { aggregate { count } } a(order_by: {id: asc}) { id } }`, "")
+}

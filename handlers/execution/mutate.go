@@ -29,6 +29,8 @@ type transaction struct {
 	// client is who asked, trace what it is a part of.
 	client Client
 	trace  domain.Trace
+	// rows is how many more may be read.
+	rows *allowance
 }
 
 // mutate runs the root fields in order, after the handlers of actions were
@@ -60,6 +62,7 @@ func (e *Executor) mutateRows(ctx context.Context, op Operation, w *writer, part
 	tx := transaction{
 		Executor: e, ctx: ctx, pg: conn.Conn().PgConn(), found: known,
 		binding: translate.Binding{Variables: op.Variables, Session: op.Session}, client: op.Client, trace: domain.TraceOf(op.Client.Header.Get),
+		rows: e.config.rowsAllowed(),
 	}
 	if err := tx.run(w, part); err != nil {
 		return errors.Join(err, leave(ctx, tx.pg))
@@ -80,7 +83,7 @@ func (tx transaction) run(w *writer, part stretch) error {
 			return err
 		}
 	}
-	sets, err := pipeline(tx.ctx, tx.pg, []bound{{sql: commit}})
+	sets, err := pipeline(tx.ctx, tx.pg, []bound{{sql: commit}}, nil)
 	if err != nil {
 		return presented(fmt.Errorf("commit a mutation: %w", err), "$")
 	}
@@ -90,7 +93,7 @@ func (tx transaction) run(w *writer, part stretch) error {
 
 func (tx transaction) begin() error {
 	begin := bound{sql: "BEGIN ISOLATION LEVEL " + strings.ToUpper(string(tx.config.Isolation)) + " READ WRITE"}
-	sets, err := pipeline(tx.ctx, tx.pg, append([]bound{begin}, tx.settings()...))
+	sets, err := pipeline(tx.ctx, tx.pg, append([]bound{begin}, tx.settings()...), nil)
 	if err != nil {
 		return presented(fmt.Errorf("begin a mutation: %w", err), "$")
 	}
@@ -158,7 +161,7 @@ func (tx transaction) one(s translate.Statement, rows [][][]byte, path string) (
 			return nil, presented(err, path)
 		}
 	}
-	set, err := once(tx.ctx, tx.pg, statement)
+	set, err := once(tx.ctx, tx.pg, statement, tx.rows)
 	if err != nil {
 		return nil, presented(fmt.Errorf("run a statement: %w", err), path)
 	}

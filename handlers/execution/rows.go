@@ -31,7 +31,9 @@ func (e *Executor) RunIn(ctx context.Context, tx pgx.Tx, c metadata.RowCall) (js
 	if err != nil {
 		return nil, err
 	}
-	running := transaction{Executor: e, ctx: ctx, pg: tx.Conn().PgConn(), binding: translate.Binding{Session: c.Session}, trace: c.Trace}
+	running := transaction{
+		Executor: e, ctx: ctx, pg: tx.Conn().PgConn(), binding: translate.Binding{Session: c.Session}, trace: c.Trace, rows: e.config.rowsAllowed(),
+	}
 	answer, err := running.only(op)
 	if err != nil {
 		return nil, atArguments(err)
@@ -72,7 +74,7 @@ func limit(ctx context.Context, tx pgx.Tx, timeout string) error {
 // only runs the one root field of an operation, for its answer alone.
 func (tx transaction) only(op *plan.Operation) (json.RawMessage, error) {
 	if op.Kind == plan.Mutation {
-		sets, err := pipeline(tx.ctx, tx.pg, tx.settings())
+		sets, err := pipeline(tx.ctx, tx.pg, tx.settings(), nil)
 		if err != nil {
 			return nil, presented(fmt.Errorf("set the session: %w", err), "$")
 		}

@@ -1,10 +1,14 @@
 package execution
 
 import (
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"annals/domain"
 )
 
 // rowset is the rows of one statement, copied out of the connection's buffer.
@@ -30,10 +34,42 @@ func (s *rowset) free() {
 	}
 }
 
-// drain reads a statement's rows to their end.
-func drain(r *pgconn.ResultReader) (*rowset, error) {
+// allowance is how many rows an operation may still read. Nil is any number.
+type allowance struct{ most, left int }
+
+// DefaultMaxRows is how many rows one operation may read where nothing else is said.
+const DefaultMaxRows = 1_000_000
+
+// rowsAllowed begins the count of an operation's rows.
+func (c Config) rowsAllowed() *allowance {
+	most := cmp.Or(c.MaxRows, DefaultMaxRows)
+	if most < 0 {
+		return nil
+	}
+	return &allowance{most, most}
+}
+
+// take counts one row.
+func (a *allowance) take() error {
+	if a == nil {
+		return nil
+	}
+	if a.left--; a.left < 0 {
+		return domain.RefuseAt("$", domain.NotSupported,
+			"the operation reads more than %d rows: ask for fewer at a time with limit, or raise --max-rows", a.most)
+	}
+	return nil
+}
+
+// drain reads a statement's rows to their end. Those that are too many are not kept.
+func drain(r *pgconn.ResultReader, a *allowance) (*rowset, error) {
 	s := rowsets.Get().(*rowset)
 	for r.NextRow() {
+		if err := a.take(); err != nil {
+			s.free()
+			_, closing := r.Close()
+			return nil, errors.Join(err, closing)
+		}
 		row := r.Values()
 		s.columns = len(row)
 		for _, value := range row {

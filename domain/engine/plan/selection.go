@@ -34,7 +34,7 @@ func (s *surveyor) selections(at place, set ast.SelectionSet, within []string) {
 		return
 	}
 	if s.depth++; s.depth > s.b.limits.MaxDepth {
-		at.fail("the operation nests deeper than %d levels", s.b.limits.MaxDepth)
+		at.fail("the operation nests deeper than %d levels: ask for it in parts, or raise --max-query-depth", s.b.limits.MaxDepth)
 	}
 	defer func() { s.depth-- }()
 	at = at.key("selectionSet")
@@ -45,7 +45,7 @@ func (s *surveyor) selections(at place, set ast.SelectionSet, within []string) {
 
 func (s *surveyor) selection(at place, selection ast.Selection, within []string) {
 	if s.nodes++; s.nodes > s.b.limits.MaxNodes {
-		s.b.root.fail("the operation selects more than %d fields", s.b.limits.MaxNodes)
+		s.b.root.fail("the operation selects more than %d fields: ask for it in parts, or raise --max-query-nodes", s.b.limits.MaxNodes)
 	}
 	if at.failed() {
 		return
