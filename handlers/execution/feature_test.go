@@ -24,7 +24,7 @@ import (
 
 // A feature's file begins with a database and the commands that make its metadata,
 // one a line. Each "case NAME" is an operation, or a command about rows; "role:",
-// "session:" and "variables:" may stand before it. Behind it stand its plan, the
+// "session:", "variables:", "operation:" and "backend:" may stand before it. Behind it stand its plan, the
 // statements that explain shows, and its result, or its error. The cases of a
 // file follow each other: what one changes the next one sees.
 func TestFeaturesArePlannedTranslatedAndAnsweredLikeThis(t *testing.T) {
@@ -73,6 +73,8 @@ func (e *engine) feature(text string) []txtar.File {
 			r.Session.Variables[variable] = value
 		case "variables":
 			r.Query.Variables = json.RawMessage(value)
+		case "operation":
+			r.Query.OperationName = value
 		case "backend":
 			r.BackendOnly = true
 		default:
