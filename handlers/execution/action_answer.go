@@ -115,19 +115,15 @@ func (r *HandlerRefusal) Unwrap() error { return r.Refusal }
 // refused is the handler's own refusal.
 func (r *answerReader) refused() error {
 	var said struct {
-		Message    *string
-		Code       *string
-		Extensions struct{ Code *string }
+		Message *string
+		Code    *string
 	}
 	if err := json.Unmarshal(r.body, &said); err != nil || said.Message == nil {
 		return r.unexpected(domain.ParseFailed, notARefusal(r.body, said.Message))
 	}
 	code := domain.Unexpected
-	switch {
-	case said.Code != nil:
+	if said.Code != nil {
 		code = domain.Code(*said.Code)
-	case said.Extensions.Code != nil:
-		code = domain.Code(*said.Extensions.Code)
 	}
 	return &HandlerRefusal{&domain.Error{Code: code, Path: "$", Message: *said.Message}, r.response.Status}
 }

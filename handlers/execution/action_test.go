@@ -224,7 +224,7 @@ func TestAnAnswerThatIsNotAsTheActionSaysIsRefusedInTheWordsOfV1(t *testing.T) {
 		{200, `{"note":1}`, `{ find_one { id } }`, "unexpected", `field "id" expected in webhook response, but not found`, `"unexpected response"`},
 		{201, `{"id":null}`, `{ find_one { id } }`, "unexpected", `expecting not null value for field "id"`, `"unexpected response"`},
 		{400, `{"message":"no","code":"mine"}`, `{ find_one { id } }`, "mine", "no", ""},
-		{422, `{"message":"no","extensions":{"code":"inner"}}`, `{ find_one { id } }`, "inner", "no", ""},
+		{422, `{"message":"no","extensions":{"code":"inner"}}`, `{ find_one { id } }`, "unexpected", "no", ""},
 		{404, `{"message":"no"}`, `{ find_one { id } }`, "unexpected", "no", ""},
 		{404, `{"error":"no"}`, `{ find_one { id } }`, "parse-failed", `the key message was not present`, `"unexpected response"`},
 		{404, `["no"]`, `{ find_one { id } }`, "parse-failed", `expected Object`, `"unexpected response"`},
