@@ -39,13 +39,13 @@ func (c *call) read(ctx context.Context) (Result, error) {
 // the history.
 func (c *call) reachHead(ctx context.Context) error {
 	head, err := c.Store.HeadIn(ctx, c.tx)
-	if err != nil || c.version.Position >= head.Position {
+	if err != nil {
 		return err
 	}
-	if c.version, err = c.catchUp(ctx, c.tx, c.version); err != nil {
+	if err := c.reach(ctx, head.Position); err != nil {
 		return err
 	}
-	c.Live.Publish(c.version)
+	c.Live.Reach(c.version)
 	return nil
 }
 

@@ -134,13 +134,22 @@ func (c *call) lock(ctx context.Context) error {
 	if err := c.expect(head.Position); err != nil {
 		return err
 	}
-	if live := c.Live.Current(); live.Position > c.version.Position {
-		c.version = live
+	return c.reach(ctx, head.Position)
+}
+
+// reach brings the call's version up to the head that its transaction sees.
+func (c *call) reach(ctx context.Context, head int64) (err error) {
+	for _, current := range []func() catalog.Version{c.Live.Current, c.settled} {
+		if c.version.Position >= head {
+			return nil
+		}
+		if v := current(); v.Position > c.version.Position {
+			c.version = v
+		}
 	}
-	if head.Position == c.version.Position {
-		return nil
+	if c.version.Position < head {
+		c.version, err = c.catchUp(ctx, c.tx, c.version)
 	}
-	c.version, err = c.catchUp(ctx, c.tx, c.version)
 	return err
 }
 
@@ -194,14 +203,24 @@ func (c *call) commit(ctx context.Context, body json.RawMessage) (Result, error)
 	if err := c.append(ctx); err != nil {
 		return Result{}, err
 	}
-	if err := c.tx.Commit(ctx); err != nil {
-		return Result{}, fmt.Errorf("commit: %w", err)
+	if err := c.settle(ctx); err != nil {
+		return Result{}, err
 	}
-	c.Live.Publish(c.version)
 	if c.queues && c.Wake != nil {
 		c.Wake()
 	}
 	return Result{body, c.version.Position}, nil
+}
+
+// settle commits and tells this node of it.
+func (c *call) settle(ctx context.Context) error {
+	c.committing.RLock()
+	defer c.committing.RUnlock()
+	if err := c.tx.Commit(ctx); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	c.Live.Publish(c.version)
+	return nil
 }
 
 func (c *call) append(ctx context.Context) error {

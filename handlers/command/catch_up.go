@@ -10,15 +10,29 @@ import (
 	"annals/projections/catalog"
 )
 
-// CatchUp brings this node to the head of the history: events that other nodes
-// appended are folded, and what they changed is looked at in the database.
-func (h *Handler) CatchUp(ctx context.Context) error {
-	next, err := h.catchUp(ctx, h.Pool, h.Live.Current())
+// CatchUp brings this node to a position of the history at least: events that
+// other nodes appended are folded, and what they changed is looked at in the
+// database. Events of this node come with what their commands saw: they are
+// waited for, and what was read later does not replace it.
+func (h *Handler) CatchUp(ctx context.Context, position int64) error {
+	v := h.settled()
+	if v.Position >= position {
+		return nil
+	}
+	next, err := h.catchUp(ctx, h.Pool, v)
 	if err != nil {
 		return err
 	}
-	h.Live.Publish(next)
+	h.Live.Reach(next)
 	return nil
+}
+
+// settled returns this node's version once no command is between its commit and
+// the moment at which the node knows of it.
+func (h *Handler) settled() catalog.Version {
+	h.committing.Lock()
+	defer h.committing.Unlock()
+	return h.Live.Current()
 }
 
 // querier is a pool or a transaction.

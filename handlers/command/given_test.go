@@ -63,9 +63,9 @@ func (s *service) checkHistory() {
 	require.NoError(s.t, err)
 	require.Empty(s.t, rebuilt.Differing, "the rebuilt catalog is not the persisted one")
 	for _, n := range s.nodes {
-		require.NoError(s.t, n.handler.CatchUp(ctx))
 		persisted, position, err := catalog.Load(ctx, s.db.Pool, s.store)
 		require.NoError(s.t, err)
+		require.NoError(s.t, n.handler.CatchUp(ctx, position))
 		require.Equal(s.t, position, n.live.Position())
 		require.Empty(s.t, metadata.Difference(persisted, n.live.Current().World.Catalog), "a node's catalog is not the persisted one")
 		require.Equal(s.t, string(metadata.Export(persisted)), string(metadata.Export(n.live.Current().World.Catalog)))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -77,6 +78,9 @@ type Parts struct {
 type Handler struct {
 	Parts
 	cfg Config
+	// committing is held for reading from before a commit until this node knows
+	// of it.
+	committing sync.RWMutex
 }
 
 // New returns a handler.

@@ -38,10 +38,17 @@ func (l *Live) Position() int64 { return l.Current().Position }
 // Publish makes a version the current one, unless a newer one is there. A
 // version of the same position replaces the current one: the world around a
 // catalog can move without it.
-func (l *Live) Publish(v Version) {
+func (l *Live) Publish(v Version) { l.publish(v, v.Position) }
+
+// Reach makes a version the current one if it is newer: what was read later of
+// the world around the same catalog does not replace what a command saw.
+func (l *Live) Reach(v Version) { l.publish(v, v.Position-1) }
+
+// publish makes a version the current one unless that stands behind a position.
+func (l *Live) publish(v Version, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if v.Position < l.version.Position {
+	if l.version.Position > last {
 		return
 	}
 	l.version = v

@@ -22,8 +22,8 @@ import (
 	"annals/projections/catalog"
 )
 
-// CatchUp brings the node's catalog to the head.
-type CatchUp func(ctx context.Context) error
+// CatchUp brings the node's catalog to a position at least.
+type CatchUp func(ctx context.Context, position int64) error
 
 // Follower is the worker of one node.
 type Follower struct {
@@ -58,24 +58,22 @@ func (f *Follower) Run(ctx context.Context) error {
 	return nil
 }
 
-// handle brings the node to the head. The message is acknowledged in any
+// handle brings the node to a message's position at least. The message is acknowledged in any
 // case: a failure is tried again with the next one, or the next call.
 func (f *Follower) handle(ctx context.Context, m *message.Message, snapshot int64) int64 {
 	defer m.Ack()
-	if f.knows(m) {
-		return f.snapshotAfter(ctx, snapshot)
+	position, err := strconv.ParseInt(m.Metadata.Get(eventstore.MetadataPosition), 10, 64)
+	if err != nil {
+		f.Log.Warn("a message of the history has no position", "error", err)
+		return snapshot
 	}
-	if err := f.CatchUp(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if position <= f.Live.Position() {
+		return f.snapshotAfter(ctx, snapshot) // this node appended it, or an earlier message brought more than itself
+	}
+	if err := f.CatchUp(ctx, position); err != nil && !errors.Is(err, context.Canceled) {
 		f.Log.Warn("cannot follow the history; trying again with the next event", "error", err)
 	}
 	return f.snapshotAfter(ctx, snapshot)
-}
-
-// knows reports whether the node's catalog already holds a message's event: this
-// node appended it, or an earlier message brought more than itself.
-func (f *Follower) knows(m *message.Message) bool {
-	position, err := strconv.ParseInt(m.Metadata.Get(eventstore.MetadataPosition), 10, 64)
-	return err == nil && position <= f.Live.Position()
 }
 
 // snapshotAfter takes a snapshot when enough events came since the last, and

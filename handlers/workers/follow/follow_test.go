@@ -47,7 +47,12 @@ func node(t *testing.T, db *pgtest.DB, snapshotEvery int64) (*command.Handler, *
 
 func create(t *testing.T, h *command.Handler, name string) int64 {
 	t.Helper()
-	req, err := metadata.Parse(fmt.Appendf(nil, `{"type":"create_query_collection","args":{"name":%q,"definition":{"queries":[]}}}`, name))
+	return execute(t, h, `{"type":"create_query_collection","args":{"name":%q,"definition":{"queries":[]}}}`, name)
+}
+
+func execute(t *testing.T, h *command.Handler, format string, args ...any) int64 {
+	t.Helper()
+	req, err := metadata.Parse(fmt.Appendf(nil, format, args...))
 	require.NoError(t, err)
 	result, err := h.Execute(t.Context(), command.Request{Request: req, Session: domain.Session{Role: domain.AdminRole}})
 	require.NoError(t, err)
@@ -80,4 +85,26 @@ func TestASnapshotIsTakenEverySoManyEvents(t *testing.T) {
 		at, _, ok, err := store.SnapshotAtOrBefore(ctx, db.Pool, 12)
 		return err == nil && ok && at >= 10
 	}, patience, 10*time.Millisecond)
+}
+
+// A follower is told of its own node's events before the command that appended
+// them has ended. What it would read of the database by then may be newer than
+// what the command saw, and than what its caller was told.
+func TestANodeKeepsWhatItsCommandsSaw(t *testing.T) {
+	db := pgtest.New(t)
+	writer, live, _ := node(t, db, 0)
+	other, _, _ := node(t, db, 0)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for i := range 40 {
+		execute(t, writer, `{"type":"run_sql","args":{"sql":"create table e%[1]d (name text primary key); insert into e%[1]d values ('old')"}}`, i)
+		execute(t, writer, `{"type":"bulk","args":[{"type":"track_table","args":"e%[1]d"},{"type":"set_table_is_enum","args":{"table":"e%[1]d","is_enum":true}},`+
+			`{"type":"run_sql","args":{"sql":"comment on table e%[1]d is 'an enum'"}}]}`, i)
+		_, err := db.Pool.Exec(ctx, fmt.Sprintf(`insert into e%d values ('new')`, i))
+		require.NoError(t, err)
+		require.NoError(t, live.WaitFor(ctx, create(t, other, fmt.Sprint("after ", i))))
+		_, shape, ok := live.Current().World.TrackedTable(domain.QualifiedName{Schema: "public", Name: fmt.Sprintf("e%d", i)})
+		require.True(t, ok)
+		require.Len(t, shape.Enum, 1, "table %d was looked at again", i)
+	}
 }
