@@ -91,8 +91,12 @@ func drain(r *pgconn.ResultReader, a *allowance) (*rowset, error) {
 	return s, nil
 }
 
-// cut makes the values of the data.
+// cut makes the values of the data. Where all of them are empty texts there is
+// no data yet, and a part of what is nil would be null.
 func (s *rowset) cut() {
+	if s.data == nil {
+		s.data = []byte{}
+	}
 	from := 0
 	for _, end := range s.ends {
 		if end < 0 {
