@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -390,6 +391,37 @@ func TestWhatWasChangedBehindTheServicesBackIsFoundAndMended(t *testing.T) {
 			require.Equal(t, []string{"annals_changes_insert"}, s.triggers())
 		})
 	}
+}
+
+// A worker records what became of deliveries in whatever order it has them, and
+// may wait for a row that a command has, which waits for one of the worker's.
+func TestACommandThatIsGivenUpForADeadlockIsTriedAgain(t *testing.T) {
+	s := listening(t, `"insert":{"columns":"*"}`)
+	s.exec(`insert into t values (1); insert into t values (2); update annals.delivery_queue set available_at = now() + interval '1 hour'`)
+	worker, err := s.db.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer worker.Rollback(context.Background()) // fails only after the commit
+	lock := func(order string) {
+		_, err := worker.Exec(t.Context(), `select from annals.delivery_queue where delivery_id = (select delivery_id from annals.delivery_queue order by delivery_id `+order+` limit 1) for update`)
+		require.NoError(t, err)
+	}
+	_, err = worker.Exec(t.Context(), `set local deadlock_timeout = '10min'`) // the other one is given up
+	require.NoError(t, err)
+	lock("desc")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.do(`{"type":"delete_event_trigger","args":{"name":"changes"}}`)
+	}()
+	require.Eventually(t, func() bool {
+		var waits bool
+		err := s.db.Pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%capture_ends%')`).Scan(&waits)
+		return err == nil && waits
+	}, time.Minute, time.Millisecond)
+	lock("asc")
+	require.NoError(t, worker.Commit(t.Context()))
+	<-done
+	require.Empty(t, s.triggers())
 }
 
 func TestARepairFollowsWhatAnotherNodeChanged(t *testing.T) {

@@ -121,6 +121,10 @@ func readShape(ctx context.Context, q facts.Querier, names metadata.Names) (data
 	}
 }
 
+// maxTries is how often a call is tried that PostgreSQL gives up for a deadlock,
+// such as with a worker that records deliveries.
+const maxTries = 5
+
 // Execute carries out a call. A refusal is a [domain.Error]. After a refusal
 // or any other error nothing was changed and nothing recorded; only an error
 // of the commit itself leaves open whether it took place.
@@ -130,28 +134,46 @@ func (h *Handler) Execute(ctx context.Context, req Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	c := &call{Handler: h, req: req, steps: steps}
-	run := c.read
+	var fetched fetched
 	if access == pgx.ReadWrite {
-		run = c.change
-		if c.fetched, err = h.fetch(ctx, steps); err != nil {
+		if fetched, err = h.fetch(ctx, steps); err != nil {
 			return Result{}, err
 		}
 	}
+	for try := 1; ; try++ {
+		result, err := h.attempt(ctx, &call{Handler: h, req: req, steps: steps, fetched: fetched}, access)
+		if err == nil || try == maxTries || !isDeadlock(err) {
+			return result, h.present(err)
+		}
+	}
+}
+
+// attempt carries out a call on a connection. What fails leaves nothing behind.
+func (h *Handler) attempt(ctx context.Context, c *call, access pgx.TxAccessMode) (result Result, err error) {
 	if c.conn, err = h.Pool.Acquire(ctx); err != nil {
 		return Result{}, fmt.Errorf("acquire a connection: %w", err)
 	}
 	defer c.release()
-	result, err := run(ctx)
-	if err != nil {
-		return Result{}, h.present(err)
+	if access == pgx.ReadWrite {
+		return c.change(ctx)
 	}
-	return result, nil
+	return c.read(ctx)
+}
+
+// isDeadlock reports whether PostgreSQL gave a transaction up so that another
+// could go on. SQL of a user's own is refused with what happened instead.
+func isDeadlock(err error) bool {
+	var refusal *domain.Error
+	var pg *pgconn.PgError
+	return !errors.As(err, &refusal) && errors.As(err, &pg) && pg.Code == deadlockDetected
 }
 
 // present turns what the store and the database refuse for a caller's reason
 // into refusals.
 func (h *Handler) present(err error) error {
+	if err == nil {
+		return nil
+	}
 	var refusal *domain.Error
 	if errors.As(err, &refusal) {
 		return refusal
@@ -174,5 +196,8 @@ func (h *Handler) present(err error) error {
 	return err
 }
 
-// lockNotAvailable is the SQLSTATE of a lock that was waited for too long.
-const lockNotAvailable = "55P03"
+// SQLSTATEs of a lock that was waited for too long, and of a wait in a circle.
+const (
+	lockNotAvailable = "55P03"
+	deadlockDetected = "40P01"
+)
