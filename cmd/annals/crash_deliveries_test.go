@@ -77,22 +77,28 @@ func newDeliveryTrial(t *testing.T, seed uint64) *deliveryTrial {
 	t.Cleanup(func() { assert.NoError(t, trial.postgres.Stop(context.Background())) })
 	receiver := httptest.NewServer(trial.receiver)
 	t.Cleanup(receiver.Close)
-	program := buildAnnals(t)
-	for range crashNodes {
-		port, err := freePort()
-		require.NoError(t, err)
-		start := launch{program: program, database: trial.database, port: port,
-			flags: []string{"--events-lease-margin", "2s", "--events-http-pool-size", fmt.Sprint(crashSlots), "--log-level", "warn"}}
-		running, err := start.start(t.Context())
-		require.NoError(t, err)
-		trial.nodes.all = append(trial.nodes.all, &node{launch: start, server: running, up: true})
-	}
-	t.Cleanup(func() { assert.NoError(t, trial.nodes.stop()) })
+	trial.nodes.startDelivering(t, trial.database, crashNodes)
 	trial.ask(t, `{"type":"run_sql","args":{"sql":"create table things (id int primary key)"}}`)
 	trial.ask(t, `{"type":"track_table","args":"things"}`)
 	trial.ask(t, trigger("recovers", receiver.URL, 100))
 	trial.ask(t, trigger("refuses", receiver.URL, 1))
 	return trial
+}
+
+// startDelivering starts nodes that deliver, and take over soon what another one
+// leaves. They end with the test.
+func (n *nodes) startDelivering(t *testing.T, database string, many int) {
+	program := buildAnnals(t)
+	for range many {
+		port, err := freePort()
+		require.NoError(t, err)
+		start := launch{program: program, database: database, port: port,
+			flags: []string{"--events-lease-margin", "2s", "--events-http-pool-size", fmt.Sprint(crashSlots), "--log-level", "warn"}}
+		running, err := start.start(t.Context())
+		require.NoError(t, err)
+		n.all = append(n.all, &node{launch: start, server: running, up: true})
+	}
+	t.Cleanup(func() { assert.NoError(t, n.stop()) })
 }
 
 // trigger makes a trigger that tries so often again, at once.

@@ -72,17 +72,7 @@ func newPunctualTrial(t *testing.T) *punctualTrial {
 	trial := &punctualTrial{nodes: newNodes(), database: pgtest.Empty(t), arrivals: map[string]map[string][]time.Duration{}}
 	trial.receiver = httptest.NewServer(trial)
 	t.Cleanup(trial.receiver.Close)
-	program := buildAnnals(t)
-	for range 2 {
-		port, err := freePort()
-		require.NoError(t, err)
-		start := launch{program: program, database: trial.database, port: port,
-			flags: []string{"--events-lease-margin", "2s", "--events-http-pool-size", fmt.Sprint(crashSlots), "--log-level", "warn"}}
-		running, err := start.start(t.Context())
-		require.NoError(t, err)
-		trial.nodes.all = append(trial.nodes.all, &node{launch: start, server: running, up: true})
-	}
-	t.Cleanup(func() { assert.NoError(t, trial.nodes.stop()) })
+	trial.nodes.startDelivering(t, trial.database, 2)
 	trial.ask(t, `{"type":"run_sql","args":{"sql":"create table things (id serial primary key)"}}`)
 	trial.ask(t, `{"type":"track_table","args":"things"}`)
 	trial.ask(t, fmt.Sprintf(`{"type":"create_event_trigger","args":{"name":"changed","table":"things","insert":{"columns":"*"},"webhook":%q,

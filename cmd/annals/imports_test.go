@@ -24,7 +24,7 @@ type layer struct {
 // layers are the house from top to bottom; a package belongs to the first one
 // that holds it. A folder is followed by what lies below it.
 var layers = []layer{
-	{"cmd", []string{"domain", "eventstore", "projections", "handlers", "migrations"}, "cmd wires the parts"},
+	{"cmd", []string{"cmd/internal", "domain", "eventstore", "projections", "handlers", "migrations"}, "cmd wires the parts"},
 
 	{"handlers/api", []string{"handlers/api", "handlers/command", "handlers/dump", "handlers/execution", "domain", "eventstore", "projections"},
 		"api is an edge: it knows the use cases, and nothing of workers or migrations"},

@@ -28,7 +28,7 @@ func (b *bench) capture(ctx context.Context) error {
 		return err
 	}
 	defer captured.Close(ctx)
-	n.stop()
+	n.Stop()
 	var single, bulk []float64
 	for range b.rounds {
 		ones, err := ratio(func(name string) (float64, error) { return b.singles(ctx, name) })

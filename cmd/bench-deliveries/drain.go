@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
+
+	"annals/cmd/internal/program"
 )
 
 // drain measures how fast deliveries that wait are made, beside a bare loop.
@@ -29,7 +31,7 @@ func (b *bench) drain(ctx context.Context) error {
 		return err
 	}
 	defer db.Close(ctx)
-	n.stop()
+	n.Stop()
 	var rates, limits []float64
 	for range b.rounds {
 		limit, err := b.loop(ctx, bare)
@@ -52,11 +54,11 @@ func (b *bench) drainOnce(ctx context.Context, db *pgx.Conn, database string) (f
 		return 0, err
 	}
 	b.hook.reset()
-	n, err := startNode(ctx, b.annals, b.server.URL(database))
+	n, err := program.Start(ctx, b.annals, b.server.URL(database))
 	if err != nil {
 		return 0, err
 	}
-	defer n.stop()
+	defer n.Stop()
 	err = settled(ctx, db)
 	return float64(b.n) / time.Since(b.hook.began()).Seconds(), err
 }
@@ -140,7 +142,7 @@ func (b *bench) claim(ctx context.Context) error {
 		return err
 	}
 	defer db.Close(ctx)
-	n.stop()
+	n.Stop()
 	var before, after []float64
 	for range b.rounds {
 		rate, err := b.drainOnce(ctx, db, "old")

@@ -32,6 +32,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"annals/cmd/internal/program"
 	"annals/migrations/localpg"
 )
 
@@ -125,16 +126,16 @@ func (b *bench) database(ctx context.Context, name string) (*pgx.Conn, error) {
 
 // listening makes a database whose table has an event trigger, and the node
 // that made it.
-func (b *bench) listening(ctx context.Context, name string) (*pgx.Conn, *node, error) {
+func (b *bench) listening(ctx context.Context, name string) (*pgx.Conn, *program.Node, error) {
 	db, err := b.database(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := startNode(ctx, b.annals, b.server.URL(name))
+	n, err := program.Start(ctx, b.annals, b.server.URL(name))
 	if err != nil {
 		return nil, nil, err
 	}
-	return db, n, errors.Join(n.query(ctx, `{"type":"track_table","args":"orders"}`), n.listen(ctx, "orders", b.hook.url("/")))
+	return db, n, errors.Join(n.Query(ctx, `{"type":"track_table","args":"orders"}`), listen(ctx, n, "orders", b.hook.url("/")))
 }
 
 // settled waits until nothing is queued.

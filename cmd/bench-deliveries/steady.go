@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"annals/cmd/internal/program"
 )
 
 // perSecond is the rate at which rows come.
@@ -31,14 +33,14 @@ func (b *bench) latency(ctx context.Context) error {
 		return err
 	}
 	defer db.Close(ctx)
-	defer n.stop()
+	defer n.Stop()
 	for _, way := range []struct {
 		name   string
 		insert func() error
 	}{
 		{"SQL", func() error { _, err := db.Exec(ctx, insertOne); return err }},
 		{"mutations", func() error {
-			return n.post(ctx, "/v1/graphql", `{"query":"mutation { insert_orders(objects: {customer_id: 7, status: \"new\", amount: 12.5, note: \"a small note of ordinary length\"}) { affected_rows } }"}`)
+			return n.Post(ctx, "/v1/graphql", `{"query":"mutation { insert_orders(objects: {customer_id: 7, status: \"new\", amount: 12.5, note: \"a small note of ordinary length\"}) { affected_rows } }"}`)
 		}},
 	} {
 		b.hook.heard()
@@ -58,15 +60,15 @@ func (b *bench) slowly(ctx context.Context) error {
 		return err
 	}
 	defer db.Close(ctx)
-	n.stop()
-	if n, err = startNode(ctx, b.annals, b.server.URL("slow"), "--events-http-pool-size", fmt.Sprint(2*perSecond*int(b.slow.Seconds()+1))); err != nil {
+	n.Stop()
+	if n, err = program.Start(ctx, b.annals, b.server.URL("slow"), "--events-http-pool-size", fmt.Sprint(2*perSecond*int(b.slow.Seconds()+1))); err != nil {
 		return err
 	}
-	defer n.stop()
-	if err := n.query(ctx, `{"type":"delete_event_trigger","args":{"name":"orders"}}`); err != nil {
+	defer n.Stop()
+	if err := n.Query(ctx, `{"type":"delete_event_trigger","args":{"name":"orders"}}`); err != nil {
 		return err
 	}
-	if err := n.listen(ctx, "orders", b.hook.url("/slow/"+b.slow.String())); err != nil {
+	if err := listen(ctx, n, "orders", b.hook.url("/slow/"+b.slow.String())); err != nil {
 		return err
 	}
 	most, held := 0, 0
@@ -103,13 +105,13 @@ func (b *bench) hanging(ctx context.Context) error {
 		return err
 	}
 	defer alone.Close(ctx)
-	defer n.stop()
+	defer n.Stop()
 	beside, other, err := b.listening(ctx, "beside")
 	if err != nil {
 		return err
 	}
 	defer beside.Close(ctx)
-	defer other.stop()
+	defer other.Stop()
 	if err := b.hang(ctx, beside, other); err != nil {
 		return err
 	}
@@ -131,11 +133,11 @@ func (b *bench) hanging(ctx context.Context) error {
 
 // hang makes a trigger whose endpoint never answers, with more to send than may
 // be sent at once.
-func (b *bench) hang(ctx context.Context, db *pgx.Conn, n *node) error {
+func (b *bench) hang(ctx context.Context, db *pgx.Conn, n *program.Node) error {
 	if _, err := db.Exec(ctx, "create table stuck (id int)"); err != nil {
 		return err
 	}
-	if err := errors.Join(n.query(ctx, `{"type":"track_table","args":"stuck"}`), n.listen(ctx, "stuck", b.hook.url("/hang"))); err != nil {
+	if err := errors.Join(n.Query(ctx, `{"type":"track_table","args":"stuck"}`), listen(ctx, n, "stuck", b.hook.url("/hang"))); err != nil {
 		return err
 	}
 	_, err := db.Exec(ctx, "insert into stuck select generate_series(1, $1::int)", 10*perSecond)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"annals/cmd/internal/program"
 	"annals/migrations/localpg"
 )
 
@@ -67,19 +68,19 @@ func (b bench) run(ctx context.Context, binary, bin string) error {
 		return err
 	}
 	defer db.Close(ctx)
-	n, err := startNode(ctx, binary, server.URL("postgres"))
+	n, err := program.Start(ctx, binary, server.URL("postgres"))
 	if err != nil {
 		return err
 	}
-	defer n.stop()
-	if err := n.prepare(ctx, b.subscribers); err != nil {
+	defer n.Stop()
+	if err := prepare(ctx, n, b.subscribers); err != nil {
 		return err
 	}
-	meter := meter{db: db, node: n.pid()}
+	meter := meter{db: db, node: n.PID()}
 	return b.measure(ctx, n, meter)
 }
 
-func (b bench) measure(ctx context.Context, n *node, m meter) error {
+func (b bench) measure(ctx context.Context, n *program.Node, m meter) error {
 	before, err := m.read(ctx)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func (b bench) measure(ctx context.Context, n *node, m meter) error {
 	audience := newAudience(b.subscribers)
 	defer audience.close()
 	began := time.Now()
-	if err := audience.subscribe(ctx, n.address, b.sockets); err != nil {
+	if err := audience.subscribe(ctx, n.Address, b.sockets); err != nil {
 		return err
 	}
 	if _, err := audience.all(b.subscribers, began); err != nil {

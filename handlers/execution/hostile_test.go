@@ -75,7 +75,7 @@ func FuzzAnyTextComesBackAsItWentIn(f *testing.F) {
 	e := hostileEngine(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			t.Skip("no text that JSON and PostgreSQL both have")
+			return // no text that JSON and PostgreSQL both have
 		}
 		here := *e
 		here.t = t

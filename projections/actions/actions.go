@@ -68,7 +68,7 @@ func sessionText(session map[string]string) []byte {
 
 // Result returns the statement that reads what became of a call. Its row is
 // the id, the time of the call as JSON, the errors and the response; there is
-// none for a call that is not there, or not of this session. A nil session may
+// none for a call that is not there, or that others asked for. A nil session may
 // see all.
 func Result(id []byte, action string, session map[string]string) Statement {
 	var mine []byte

@@ -224,38 +224,26 @@ func integerText(value json.RawMessage) ([]byte, error) {
 // arrayText writes a JSON list as PostgreSQL's array. What is no list is given as it is:
 // the text of an array.
 func arrayText(value json.RawMessage) ([]byte, error) {
-	if value[0] != '[' {
-		return plainText(value)
-	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(value, &items); err != nil {
-		return nil, fmt.Errorf("read a list: %w", err)
-	}
-	out := []byte{'{'}
-	for i, item := range items {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		item = bytes.TrimSpace(item)
-		var text []byte
-		var err error
+	return arrayOf(value, func(out []byte, item json.RawMessage) ([]byte, error) {
 		if item[0] == '[' {
-			if text, err = arrayText(item); err != nil {
-				return nil, err
-			}
-			out = append(out, text...)
-			continue
+			text, err := arrayText(item)
+			return append(out, text...), err
 		}
-		if text, err = FormText.text(item); err != nil {
+		text, err := FormText.text(item)
+		if err != nil {
 			return nil, err
 		}
-		out = appendElement(out, text)
-	}
-	return append(out, '}'), nil
+		return appendElement(out, text), nil
+	})
 }
 
 // jsonsText writes a JSON list as PostgreSQL's array of the items as they are.
 func jsonsText(value json.RawMessage) ([]byte, error) {
+	return arrayOf(value, func(out []byte, item json.RawMessage) ([]byte, error) { return appendElement(out, item), nil })
+}
+
+// arrayOf writes a JSON list as an array, each item by a function that appends it.
+func arrayOf(value json.RawMessage, write func([]byte, json.RawMessage) ([]byte, error)) (out []byte, err error) {
 	if value[0] != '[' {
 		return plainText(value)
 	}
@@ -263,12 +251,14 @@ func jsonsText(value json.RawMessage) ([]byte, error) {
 	if err := json.Unmarshal(value, &items); err != nil {
 		return nil, fmt.Errorf("read a list: %w", err)
 	}
-	out := []byte{'{'}
+	out = []byte{'{'}
 	for i, item := range items {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendElement(out, item)
+		if out, err = write(out, bytes.TrimSpace(item)); err != nil {
+			return nil, err
+		}
 	}
 	return append(out, '}'), nil
 }

@@ -24,9 +24,10 @@ const (
 	uncollected = 1000
 	// recordAgain is the time between two tries to write.
 	recordAgain = 200 * time.Millisecond
-	// lastTries is how often writing is tried when the worker stops and the
-	// database does not answer. What is not written then, its lease brings again.
-	lastTries = 25
+	// lastWait is how long a worker that stops waits for a database that does not
+	// answer, and the least that outcomes are kept for it otherwise. What is not
+	// written then, its lease brings again.
+	lastWait = 5 * time.Second
 )
 
 // outcome is what became of a job.
@@ -41,19 +42,26 @@ type recorder struct {
 	log    *slog.Logger
 	meters *meters
 	in     chan outcome
-	done   chan struct{}
+	// done is closed when all is written or given up.
+	done chan struct{}
+	// open ends when nothing is written any more.
+	open   context.Context
+	giveUp context.CancelFunc
 }
 
 func newRecorder(q *queue, log *slog.Logger, m *meters) *recorder {
 	r := &recorder{queue: q, log: log, meters: m, in: make(chan outcome, uncollected), done: make(chan struct{})}
+	r.open, r.giveUp = context.WithCancel(context.Background())
 	go r.run()
 	return r
 }
 
 func (r *recorder) add(o outcome) { r.in <- o }
 
-// close writes what is there and ends.
+// close writes what is there and ends, within lastWait.
 func (r *recorder) close() {
+	defer time.AfterFunc(lastWait, r.giveUp).Stop()
+	defer r.giveUp()
 	close(r.in)
 	<-r.done
 }
@@ -84,11 +92,13 @@ func (r *recorder) collect(first outcome) []outcome {
 	return batch
 }
 
-// write writes a batch, again and again while the database does not answer. The
-// leases decide whether it still counts then.
+// write writes a batch, again and again while the database does not answer, until
+// the leases are over or the worker has stopped. The leases decide whether it
+// still counts then.
 func (r *recorder) write(batch []outcome) {
+	began := time.Now()
 	for try := 0; ; try++ {
-		held, err := r.queue.record(context.Background(), batch)
+		held, err := r.queue.record(r.open, batch)
 		if err == nil {
 			r.count(batch, held)
 			return
@@ -100,11 +110,14 @@ func (r *recorder) write(batch []outcome) {
 		if try == 0 {
 			r.log.Warn("cannot record what became of deliveries; trying again", "deliveries", len(batch), "error", err)
 		}
-		if try >= lastTries && r.expired(batch) {
+		if r.open.Err() != nil || time.Since(began) > lastWait && r.expired(batch) {
 			r.log.Error("what became of deliveries was not recorded: they will be made again", "deliveries", len(batch), "error", err)
 			return
 		}
-		time.Sleep(recordAgain)
+		select {
+		case <-time.After(recordAgain):
+		case <-r.open.Done():
+		}
 	}
 }
 
