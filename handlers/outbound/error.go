@@ -65,6 +65,10 @@ func classify(caller context.Context, err error, connected bool) *Error {
 	if errors.As(err, &wrapped) { // its text repeats the URL, which may hold secrets
 		err = wrapped.Err
 	}
+	var denied *Denied
+	if errors.As(err, &denied) { // whom was dialled it says itself
+		err = denied
+	}
 	return &Error{Kind: kindOf(caller, err, connected), Err: err}
 }
 

@@ -1,12 +1,15 @@
 package outbound_test
 
 import (
+	"context"
+	"encoding/binary"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -171,6 +174,82 @@ func TestAnAddressIsJudgedWhenItIsDialled(t *testing.T) {
 		require.ErrorAs(t, failed, &denied)
 		require.Equal(t, outbound.Loopback, denied.Range)
 	}
+}
+
+// rebinding is a server of names that tells of each address once, the last one
+// always: what it calls one and the same name moves from question to question.
+type rebinding struct {
+	mu        sync.Mutex
+	addresses []netip.Addr
+}
+
+// resolver asks the server, over a connection within this process.
+func (s *rebinding) resolver() *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go s.serve(theirs)
+		return ours, nil
+	}}
+}
+
+// serve answers questions as they come over TCP: each behind its length.
+func (s *rebinding) serve(conn net.Conn) {
+	defer conn.Close()
+	for {
+		var length [2]byte
+		if _, err := io.ReadFull(conn, length[:]); err != nil {
+			return
+		}
+		question := make([]byte, binary.BigEndian.Uint16(length[:]))
+		if _, err := io.ReadFull(conn, question); err != nil {
+			return
+		}
+		answer := s.answer(question)
+		if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
+			return
+		}
+	}
+}
+
+// answer is the answer to one question (RFC 1035, 4.1): an address where one of
+// IPv4 is asked for, and none otherwise.
+func (s *rebinding) answer(message []byte) []byte {
+	const header = 12
+	end := header
+	for message[end] != 0 {
+		end += int(message[end]) + 1
+	}
+	end += 5 // the root, type and class
+	question := message[header:end]
+	isIPv4 := binary.BigEndian.Uint16(question[len(question)-4:]) == 1
+	answer := append([]byte{message[0], message[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, question...)
+	if !isIPv4 {
+		return answer
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	address := s.addresses[0].As4()
+	s.addresses = s.addresses[min(1, len(s.addresses)-1):]
+	answer[7] = 1
+	return append(append(answer, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4), address[:]...)
+}
+
+func TestANameThatMovesToADeniedAddressIsNotCalledThere(t *testing.T) {
+	var calls atomic.Int32
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.Header().Set("Connection", "close")
+	})
+	names := &rebinding{addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("10.0.0.1")}}
+	c := outbound.NewAsking(names.resolver(), outbound.Config{Deny: []string{outbound.Private}})
+	t.Cleanup(c.Close)
+	request := outbound.Request{URL: "http://hook.example" + server.URL[strings.LastIndexByte(server.URL, ':'):]}
+	_, err := c.Send(t.Context(), request)
+	require.NoError(t, err)
+	failed := failure(t, c, request)
+	require.Equal(t, outbound.AddressDenied, failed.Kind, "%v", failed)
+	require.Contains(t, failed.Error(), "10.0.0.1 is a private address")
+	require.EqualValues(t, 1, calls.Load())
 }
 
 func TestEachRangeIsDeniedOnItsOwn(t *testing.T) {

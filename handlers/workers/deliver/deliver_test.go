@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -99,8 +100,14 @@ func (h *house) events(trigger string, n int) []string {
 // work starts a worker that the test ends, or the returned function.
 func (h *house) work(c deliver.Config) (*deliver.Worker, func()) {
 	h.t.Helper()
+	return h.workBy(outbound.Config{}, slog.DiscardHandler, c)
+}
+
+// workBy is work with a way out, and a log.
+func (h *house) workBy(door outbound.Config, lines slog.Handler, c deliver.Config) (*deliver.Worker, func()) {
+	h.t.Helper()
 	world := func() metadata.World { return h.live.Current().World }
-	client := outbound.New(outbound.Config{})
+	client := outbound.New(door)
 	hooks := &deliver.Webhooks{Client: client, World: world, LeaseMargin: time.Second, Log: slog.New(slog.DiscardHandler)}
 	senders := map[delivery.Kind]deliver.Sender{}
 	for _, kind := range hooks.Kinds() {
@@ -110,7 +117,7 @@ func (h *house) work(c deliver.Config) (*deliver.Worker, func()) {
 		c.Node = "node"
 	}
 	c.FetchInterval = 50 * time.Millisecond
-	worker, err := deliver.New(deliver.Parts{Pool: h.db.Pool, World: world, Senders: senders, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)}, c)
+	worker, err := deliver.New(deliver.Parts{Pool: h.db.Pool, World: world, Senders: senders, Registry: prometheus.NewRegistry(), Log: slog.New(lines)}, c)
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -364,6 +371,50 @@ func TestAnAnswerThatTheDatabaseCannotKeepCostsNoDelivery(t *testing.T) {
 	h.events("odd", 5)
 	h.empty()
 	h.eventually(5, `select count(*) from annals.delivery_log where outcome = 'delivered'`)
+}
+
+func TestADeliveryToAnAddressThatIsDeniedFailsWithoutAConnection(t *testing.T) {
+	h := newHouse(t)
+	var connections atomic.Int32
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = func(net.Conn, http.ConnState) { connections.Add(1) }
+	server.Start()
+	t.Cleanup(server.Close)
+	h.trigger("denied", server.URL, `,"retry_conf":{"num_retries":1,"interval_sec":0}`)
+	h.workBy(outbound.Config{Deny: []string{outbound.Loopback}}, slog.DiscardHandler, deliver.Config{})
+	id := h.events("denied", 1)[0]
+	h.empty()
+	require.Equal(t, []string{"attempt retry 1 1 1000 true", "attempt failed 1 2 1000 false"}, h.story(id))
+	require.Zero(t, connections.Load())
+	var response string
+	require.NoError(t, h.db.Pool.QueryRow(t.Context(), `select response::text from annals.delivery_log where outcome = 'failed'`).Scan(&response))
+	require.Equal(t, `{"type":"client_error","data":{"message":"\"AddressDenied 127.0.0.1 is a loopback address, and those are not called\""},"version":"2"}`, response)
+}
+
+// told is a log whose lines a test waits for.
+type told chan string
+
+func (c told) Enabled(context.Context, slog.Level) bool { return true }
+func (c told) WithAttrs([]slog.Attr) slog.Handler       { return c }
+func (c told) WithGroup(string) slog.Handler            { return c }
+func (c told) Handle(_ context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		c <- r.Message
+	}
+	return nil
+}
+
+func TestALaneThatStaysFullIsToldOfOnceAndSoIsItsEnd(t *testing.T) {
+	h := newHouse(t)
+	held, lines := make(chan struct{}), make(told, 100)
+	h.trigger("slow", hook(t, func(http.ResponseWriter, *http.Request) { <-held }), "")
+	h.events("slow", 20)
+	h.workBy(outbound.Config{}, lines, deliver.Config{Slots: 2})
+	require.Contains(t, <-lines, "events processor may not be keeping up")
+	close(held)
+	require.Equal(t, "events processor is keeping up again", <-lines)
+	h.empty()
+	require.Empty(t, lines)
 }
 
 func TestALeaseThatIsLongEnoughIsNotRenewed(t *testing.T) {

@@ -117,7 +117,7 @@ func (s *Subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 		defer s.claimers.Done()
 		defer close(out)
 		defer stop()
-		c := &claimer{Subscriber: s, topic: topic, out: out, base: context.WithoutCancel(ctx)}
+		c := &claimer{Subscriber: s, topic: topic, out: out, base: context.WithoutCancel(ctx), behind: newBacklog(s.config.Log, s.config.FetchInterval)}
 		c.run(loop)
 	}()
 	return out, nil
@@ -151,6 +151,8 @@ type claimer struct {
 	topic string
 	out   chan<- *message.Message
 	base  context.Context // of the messages
+
+	behind *backlog
 
 	full  []string // lanes of which the last claim took all that it could
 	idle  time.Duration
@@ -220,8 +222,8 @@ func gather(ctx context.Context, length time.Duration, enough <-chan struct{}) {
 // runOnce looks once, and hands over what it claims.
 func (c *claimer) runOnce(ctx context.Context) (pause, error) {
 	found := pause{soonest: c.config.FetchInterval}
-	lanes := c.full
-	if len(lanes) == 0 {
+	lanes, all := c.full, len(c.full) == 0
+	if all {
 		due, soonest, err := c.queue.lanes(ctx, c.topic, c.config.FetchInterval)
 		if err != nil {
 			return found, err
@@ -238,6 +240,7 @@ func (c *claimer) runOnce(ctx context.Context) (pause, error) {
 		}
 	}
 	if len(leases) == 0 {
+		c.behind.looked(look{lanes: lanes, all: all}, time.Now())
 		return found, nil
 	}
 	jobs, err := c.queue.claim(context.WithoutCancel(ctx), leases) // whoever gives up would not know what he has claimed
@@ -246,26 +249,33 @@ func (c *claimer) runOnce(ctx context.Context) (pause, error) {
 	}
 	found.claimed = len(jobs)
 	c.remember(leases, jobs, &found)
+	c.behind.looked(look{lanes, all, leases, jobs}, time.Now())
 	c.handOver(ctx, jobs)
 	return found, nil
 }
 
 // remember notes the lanes that may hold more.
 func (c *claimer) remember(leases []lease, jobs []Job, found *pause) {
+	c.full = filled(leases, jobs)
+	found.stuffed = found.stuffed || len(c.full) > 0
+	// A lane without slots is not forgotten: only a look at all finds it again.
+	if len(c.full) < len(leases) {
+		c.full = nil
+	}
+}
+
+// filled are the lanes of which as much was claimed as was asked for.
+func filled(leases []lease, jobs []Job) (lanes []string) {
 	got := map[string]int{}
 	for _, j := range jobs {
 		got[j.Lane]++
 	}
 	for _, l := range leases {
 		if got[l.lane] == l.slots {
-			c.full = append(c.full, l.lane)
-			found.stuffed = true
+			lanes = append(lanes, l.lane)
 		}
 	}
-	// A lane without slots is not forgotten: only a look at all finds it again.
-	if len(c.full) < len(leases) {
-		c.full = nil
-	}
+	return lanes
 }
 
 // handOver gives claimed deliveries to whoever listens. What nobody takes any
