@@ -113,10 +113,12 @@ func (a *API) routes() http.Handler {
 	if a.serves(PartGraphQL) && a.operations != nil {
 		r.Method(http.MethodPost, "/v1/graphql", graphQL{a, a.operations, alwaysOK})
 		r.Method(http.MethodPost, "/v1alpha1/graphql", graphQL{a, a.operations, asItIs})
+		r.Method(http.MethodPost, "/v1beta1/relay", graphQL{a, noRelay{}, alwaysOK})
 	}
 	if a.operations != nil && a.live != nil {
 		r.Method(http.MethodGet, "/v1/graphql", webSocket{graphQL{a, a.operations, alwaysOK}, a.live, presentGraphQL})
 		r.Method(http.MethodGet, "/v1alpha1/graphql", webSocket{graphQL{a, a.operations, asItIs}, a.live, presentBare})
+		r.Method(http.MethodGet, "/v1beta1/relay", webSocket{graphQL{a, noRelay{}, alwaysOK}, noRelay{}, presentGraphQL})
 	}
 	if a.serves(PartPGDump) && a.dumper != nil {
 		r.Post("/v1alpha1/pg_dump", a.admin(a.pgDump))

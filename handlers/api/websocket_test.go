@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -159,6 +160,55 @@ func TestTheOlderSubProtocolAnswersWithErrors(t *testing.T) {
 	c.isClosed(1000)
 }
 
+func TestEachAddressOfGraphQLHasItsOwnErrors(t *testing.T) {
+	t.Parallel()
+	url, _ := talking(t, api.Config{})
+	listed := func(path, code, message string) string {
+		return `{"extensions":{"path":"` + path + `","code":"` + code + `"},"message":"` + message + `"}`
+	}
+	bare := func(path, code, message string) string {
+		return `{"path":"` + path + `","error":"` + message + `","code":"` + code + `"}`
+	}
+	for address, spell := range map[string]struct {
+		one            func(path, code, message string) string
+		before, behind string // around an error that stands alone
+	}{
+		"/v1/graphql": {listed, `{"errors":[`, `]}`}, "/v1alpha1/graphql": {bare, "", ""},
+	} {
+		refused := func(id, path, code, message string) []string {
+			return []string{`{"type":"error","id":"` + id + `","payload":` + spell.before + spell.one(path, code, message) + spell.behind + `}`, `{"type":"complete","id":"` + id + `"}`}
+		}
+		c := dialWith(t, url+address, nil, "graphql-ws")
+		c.says(`{"type":"start","id":"1","payload":{"query":"{ role }"}}`)
+		c.hears(refused("1", "$", "start-failed", "start received before the connection is initialised")...)
+		c.says(asUser, `{"type":"start","id":"1","payload":{"query":"{ nothing }"}}`)
+		c.hears(append([]string{ack}, refused("1", "$.selectionSet.nothing", "validation-failed", "no such field")...)...)
+		c.says(`{"type":"start","id":"1","payload":{"query":"{ fail }"}}`)
+		c.hears(`{"type":"data","id":"1","payload":{"data":null,"errors":[`+spell.one("$", "data-exception", "failed")+`]}}`, `{"type":"complete","id":"1"}`)
+		c.says(`{"type":"start","id":"2","payload":{"query":"{ wait }"}}`, `{"type":"start","id":"2","payload":{"query":"{ wait }"}}`)
+		c.hears(refused("2", "$", "start-failed", "an operation already exists with this id: 2")...)
+	}
+}
+
+func TestClientsOfRelayAreToldThatThereIsNone(t *testing.T) {
+	t.Parallel()
+	url, _ := talking(t, api.Config{})
+	const refused = `{"errors":[{"extensions":{"path":"$","code":"not-supported"},"message":"there is no schema for Relay: ask /v1/graphql, whose schema has no connections"}]}`
+	c := dialWith(t, url+"/v1beta1/relay", nil, "graphql-ws")
+	c.says(asUser, `{"type":"start","id":"1","payload":{"query":"{ node }"}}`)
+	c.hears(ack, `{"type":"error","id":"1","payload":`+refused+`}`, `{"type":"complete","id":"1"}`)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1beta1/relay", strings.NewReader(`{"query":"{ node }"}`))
+	require.NoError(t, err)
+	request.Header.Set("X-Hasura-Admin-Secret", secret)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.Equal(t, refused, string(body))
+}
+
 func TestAMessageThatTwoReadersCouldReadDifferentlyIsRefused(t *testing.T) {
 	t.Parallel()
 	url, _ := talking(t, api.Config{})
@@ -201,11 +251,20 @@ func TestAHandshakeElsewhereOrFromElsewhereIsRefused(t *testing.T) {
 	cors, err := api.ParseCORS("https://app.example.com")
 	require.NoError(t, err)
 	url, _ := talking(t, api.Config{CORS: cors})
-	for path, status := range map[string]int{"/elsewhere": http.StatusNotFound, "/v1/graphql": http.StatusBadRequest} {
+	for path, c := range map[string]struct {
+		status  int
+		message string
+	}{
+		"/elsewhere":  {http.StatusNotFound, "only '/v1/graphql', '/v1alpha1/graphql' and '/v1beta1/relay' are supported on websockets"},
+		"/v1/graphql": {http.StatusBadRequest, `"code":"access-denied"},"message":"received origin header does not match configured CORS domains"`},
+	} {
 		_, answer, err := websocket.Dial(t.Context(), strings.Replace(url, "http", "ws", 1)+path, &websocket.DialOptions{
 			HTTPHeader: http.Header{"Origin": {"https://evil.example.org"}},
 		})
 		require.Error(t, err)
-		require.Equal(t, status, answer.StatusCode)
+		require.Equal(t, c.status, answer.StatusCode)
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(body), c.message)
 	}
 }
