@@ -30,7 +30,7 @@ func presented(err error, path string) error {
 	refusal.Path = path
 	var failed *failure
 	if errors.As(err, &failed) {
-		if refusal.Fault { // what is told apart has a message that says it all
+		if refusal.Fault || refusal.Code == domain.Timeout { // what else is told apart has a message that says it all
 			refusal.Internal = internalOf(pg, failed.statement)
 		}
 	}
@@ -56,6 +56,8 @@ func classify(pg *pgconn.PgError) *domain.Error {
 		return &domain.Error{Code: domain.ConstraintViolation, Message: pg.Message}
 	case pg.Code == "55P03":
 		return &domain.Error{Code: domain.Timeout, Message: "another transaction held a lock for too long; nothing was changed: try again"}
+	case pg.Code == "57014":
+		return &domain.Error{Code: domain.Timeout, Message: "a statement took longer than it may, and was cancelled; nothing was changed: ask for less, or have --statement-timeout raised"}
 	case pg.Code == "22025":
 		return &domain.Error{Code: domain.BadRequest, Message: pg.Message}
 	case strings.HasPrefix(pg.Code, "22"):

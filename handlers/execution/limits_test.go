@@ -29,9 +29,23 @@ func TestAStatementEndsAfterItsTime(t *testing.T) {
 	f.exec(slow)
 	f.look("slow")
 	_, err = f.answer(plan.Query, request{}, root("slow", f.rows("slow", f.of("slow", "id")...)))
-	require.Equal(t, domain.Unexpected, refusal(t, err).Code)
-	require.Equal(t, "database query error", refusal(t, err).Message)
+	require.Equal(t, domain.Timeout, refusal(t, err).Code)
+	require.Equal(t, "$", refusal(t, err).Path)
+	require.Contains(t, refusal(t, err).Message, "--statement-timeout")
 	require.Contains(t, string(refusal(t, err).Internal), `"57014"`)
+}
+
+func TestADatabaseThatIsAwayIsTold(t *testing.T) {
+	t.Parallel()
+	f := given(t, `create table t (id int)`, "t")
+	away, err := pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none")
+	require.NoError(t, err)
+	t.Cleanup(away.Close)
+	f.run = execution.New(away, nil, execution.Config{})
+	for _, kind := range []plan.Kind{plan.Query, plan.Mutation} {
+		_, err = f.answer(kind, request{}, root("t", f.rows("t", f.of("t", "id")...)))
+		require.Equal(t, &domain.Error{Code: domain.PostgresError, Message: "connection error", Path: "$", Fault: true}, refusal(t, err))
+	}
 }
 
 func TestAStatementEndsWhenItsClientHasGone(t *testing.T) {
