@@ -118,6 +118,8 @@ type Serve struct {
 	PlanCacheSize    int      `name:"query-plan-cache-size" env:"SERVICE_GRAPHQL_QUERY_PLAN_CACHE_SIZE,HASURA_GRAPHQL_QUERY_PLAN_CACHE_SIZE" help:"Plans of operations that are kept for when the same text comes again. 0 keeps none." default:"4000" group:"GraphQL"`
 	MaxDepth         int      `name:"max-query-depth" env:"SERVICE_GRAPHQL_MAX_QUERY_DEPTH,HASURA_GRAPHQL_MAX_QUERY_DEPTH" help:"How deep the selections of an operation may nest." default:"64" group:"GraphQL"`
 	MaxNodes         int      `name:"max-query-nodes" env:"SERVICE_GRAPHQL_MAX_QUERY_NODES,HASURA_GRAPHQL_MAX_QUERY_NODES" help:"How many fields and values an operation may have, its fragments spread out." default:"10000" group:"GraphQL"`
+	MaxTokens        int      `name:"max-query-tokens" env:"SERVICE_GRAPHQL_MAX_QUERY_TOKENS,HASURA_GRAPHQL_MAX_QUERY_TOKENS" help:"How many words and signs the text of an operation may have." default:"500000" group:"GraphQL"`
+	MaxIntrospection int      `name:"max-introspection" env:"SERVICE_GRAPHQL_MAX_INTROSPECTION,HASURA_GRAPHQL_MAX_INTROSPECTION" help:"How many times over the introspections of one operation may answer the schema." default:"50" group:"GraphQL"`
 	MaxRows          int      `name:"max-rows" env:"SERVICE_GRAPHQL_MAX_ROWS,HASURA_GRAPHQL_MAX_ROWS" help:"How many rows one operation may read, related ones included." default:"1000000" group:"GraphQL"`
 	ParallelActions  int      `env:"SERVICE_GRAPHQL_PARALLEL_ACTIONS,HASURA_GRAPHQL_PARALLEL_ACTIONS" help:"How many handlers of actions one query has called at the same time." default:"10" group:"GraphQL"`
 
@@ -205,6 +207,8 @@ func (s *Serve) validateNumbers() error {
 		{"--snapshot-every", s.SnapshotEvery},
 		{"--max-query-depth", int64(s.MaxDepth)},
 		{"--max-query-nodes", int64(s.MaxNodes)},
+		{"--max-query-tokens", int64(s.MaxTokens)},
+		{"--max-introspection", int64(s.MaxIntrospection)},
 		{"--max-rows", int64(s.MaxRows)},
 		{"--parallel-actions", int64(s.ParallelActions)},
 		{"--remote-join-max-keys", int64(s.JoinKeys)},
@@ -309,7 +313,7 @@ func (s *Serve) execution(log *slog.Logger) execution.Config {
 		Joins: execution.Joins{
 			MaxKeys: s.JoinKeys, Batch: s.JoinBatch, Concurrency: s.JoinConcurrency, Log: log,
 		},
-		Limits: plan.Limits{MaxDepth: s.MaxDepth, MaxNodes: s.MaxNodes},
+		Limits: plan.Limits{MaxDepth: s.MaxDepth, MaxNodes: s.MaxNodes, MaxTokens: s.MaxTokens, MaxIntrospection: s.MaxIntrospection},
 	}
 	if s.PlanCacheSize == 0 {
 		c.KeptPlans = -1

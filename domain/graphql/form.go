@@ -5,10 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
@@ -31,9 +34,22 @@ func FormOf(text string) (Form, error) {
 		sorted(each(document.Fragments, fragment))), nil
 }
 
-// Parse reads a document, by the grammar alone.
-func Parse(text string) (*ast.QueryDocument, error) {
-	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, MaxTokens)
+// Parse reads a document of at most [MaxTokens], by the grammar alone.
+func Parse(text string) (*ast.QueryDocument, error) { return ParseWithin(text, MaxTokens) }
+
+// ErrTooLong is the error of a document that has more words and signs than it may.
+var ErrTooLong = errors.New("the document has too many words and signs")
+
+// tooManyTokens is how the parser's message begins that says so.
+const tooManyTokens = "exceeded token limit"
+
+// ParseWithin reads a document of at most so many words and signs, by the grammar
+// alone. It fails with [ErrTooLong] where there are more.
+func ParseWithin(text string, tokens int) (*ast.QueryDocument, error) {
+	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, tokens)
+	if refusal := (*gqlerror.Error)(nil); errors.As(err, &refusal) && strings.HasPrefix(refusal.Message, tooManyTokens) {
+		return nil, ErrTooLong
+	}
 	if err != nil {
 		return nil, fmt.Errorf("parse a GraphQL document: %w", err)
 	}

@@ -96,3 +96,13 @@ func FuzzTheFormStaysWhateverIsAddedThatMakesNoDifference(f *testing.F) {
 		require.Equal(t, before, after)
 	})
 }
+
+func TestADocumentThatIsTooLongIsToldFromOneThatIsNone(t *testing.T) {
+	_, err := graphql.ParseWithin("{ a b }", 3)
+	require.ErrorIs(t, err, graphql.ErrTooLong)
+	_, err = graphql.ParseWithin("{ a b", 30)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, graphql.ErrTooLong)
+	_, err = graphql.ParseWithin("{ a b }", 30)
+	require.NoError(t, err)
+}

@@ -1,14 +1,13 @@
 package metadata
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
-
 	"annals/domain"
+	"annals/domain/graphql"
 	"annals/domain/wire"
 )
 
@@ -76,10 +75,6 @@ func decodeCollectionQuery(n wire.Node) CollectionQuery {
 	return CollectionQuery{Name: n.Field("name").Text(), Query: graphQLText(n.Field("query"))}
 }
 
-// maxDocumentTokens bounds the work that one GraphQL document may ask of the
-// parser.
-const maxDocumentTokens = 100_000
-
 // graphQLText reads a GraphQL document. It is checked against the grammar
 // only: which fields exist depends on who asks.
 func graphQLText(n wire.Node) string {
@@ -91,7 +86,11 @@ func graphQLText(n wire.Node) string {
 	if !n.Given() {
 		return ""
 	}
-	if _, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxDocumentTokens); err != nil {
+	_, err := graphql.Parse(text)
+	switch {
+	case errors.Is(err, graphql.ErrTooLong):
+		n.Fail("the query has more than %d words and signs, which is all that one may have: split it", graphql.MaxTokens)
+	case err != nil:
 		n.Fail("parsing the graphql query failed")
 	}
 	return text

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
 
 	"annals/domain/graphql"
 )
@@ -69,7 +68,7 @@ func (s RemoteSchema) Became(now RemoteSchema) (d *RemoteDifference, before, aft
 // misfits lists the queries that one schema can answer and another cannot.
 func (q QueryCollection) misfits(before, after *ast.Schema) (list []string) {
 	for _, query := range q.Definition.Queries {
-		doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: query.Query}, maxDocumentTokens)
+		doc, err := graphql.Parse(query.Query)
 		if err != nil {
 			continue // it could not be asked before either
 		}

@@ -3,12 +3,14 @@ package execution_test
 import (
 	"bytes"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"annals/domain"
 	"annals/domain/engine/plan"
+	"annals/domain/graphql"
 	"annals/handlers/execution"
 )
 
@@ -36,6 +38,10 @@ func TestOnlyWhatIsAllowedIsRunForOthersThanTheAdmin(t *testing.T) {
 	_, err = e.ask(asUser, `{ artist`, "")
 	require.Equal(t, "$.query", refusal(t, err).Path)
 	require.Equal(t, "not a valid graphql query", refusal(t, err).Message)
+	_, err = e.ask(asUser, "{ artist { "+strings.Repeat("id ", graphql.MaxTokens)+"} }", "")
+	require.Equal(t, "query is not allowed", refusal(t, err).Message, "what is too long to be compared is in no list")
+	_, err = e.run.Begin(t.Context(), execution.Request{Session: asUser, Query: plan.Request{Query: `subscription { artist { id } }`}})
+	require.Equal(t, "query is not allowed", refusal(t, err).Message, "nor is it begun over a websocket")
 	e.answers(asAdmin, `{"artist":[{"id":1}]}`, `{ artist(limit: 1) { id } }`, "")
 	require.Len(t, e.explains(asUser, `{ artist { id } }`, ""), 1, "explain is for admins, whatever role they ask about")
 }

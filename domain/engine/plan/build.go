@@ -3,15 +3,16 @@ package plan
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
 
 	"annals/domain"
 	"annals/domain/engine/schema"
 	"annals/domain/engine/stitch"
+	"annals/domain/graphql"
 )
 
 // Request is what a client asks.
@@ -32,8 +33,8 @@ type Limits struct {
 	MaxNodes int
 	// MaxTokens is how many words and signs the text may have.
 	MaxTokens int
-	// MaxIntrospection is how often, on average, an introspection may answer
-	// each member of the schema.
+	// MaxIntrospection is how often, on average, the introspections of an
+	// operation may answer each member of the schema.
 	MaxIntrospection int
 }
 
@@ -70,6 +71,8 @@ type builder struct {
 	session  map[string]bool
 	checks   []variableCheck
 	rules    map[*schema.Permission]ruled
+
+	introspected int // members of the schema that were told
 }
 
 // Build makes the plan of a request for a role. What is wrong with the request
@@ -122,7 +125,11 @@ func (b *builder) finish(op *Operation, used map[string]bool) {
 
 // parse reads the text and picks the operation that is asked for.
 func (b *builder) parse(req Request) (*ast.OperationDefinition, error) {
-	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: req.Query}, b.limits.MaxTokens)
+	doc, err := graphql.ParseWithin(req.Query, b.limits.MaxTokens)
+	if errors.Is(err, graphql.ErrTooLong) {
+		return nil, domain.RefuseAt("$.query", domain.ValidationFailed,
+			"the operation has more than %d words and signs: ask for it in parts, or raise --max-query-tokens", b.limits.MaxTokens)
+	}
 	if err != nil {
 		return nil, domain.RefuseAt("$.query", domain.ValidationFailed, "not a valid graphql query")
 	}

@@ -92,16 +92,21 @@ func TestAnOperationThatIsTooLargeIsRefused(t *testing.T) {
 		bomb += fmt.Sprintf(" fragment f%d on author { ...f%d ...f%d }", i, i+1, i+1)
 	}
 	bomb += " fragment f30 on author { id }"
+	over := ""
+	for i := range 10 {
+		over += fmt.Sprintf(" a%d: __schema { types { fields { name } } }", i)
+	}
 	for _, c := range []struct {
 		name, query string
 		limits      plan.Limits
-		path        string
+		path, flag  string
 	}{
-		{"too deep", deep, plan.Limits{}, ""},
-		{"too deep for a limit given", "query { author { articles { id } } }", plan.Limits{MaxDepth: 2}, "$.selectionSet.author.selectionSet.articles"},
-		{"too wide", wide, plan.Limits{MaxNodes: 300}, "$"},
-		{"fragments that double thirty times", bomb, plan.Limits{}, "$"},
-		{"a text too long", wide, plan.Limits{MaxTokens: 100}, "$.query"},
+		{"too deep", deep, plan.Limits{}, "", "--max-query-depth"},
+		{"too deep for a limit given", "query { author { articles { id } } }", plan.Limits{MaxDepth: 2}, "$.selectionSet.author.selectionSet.articles", "--max-query-depth"},
+		{"too wide", wide, plan.Limits{MaxNodes: 300}, "$", "--max-query-nodes"},
+		{"fragments that double thirty times", bomb, plan.Limits{}, "$", "--max-query-nodes"},
+		{"a text too long", wide, plan.Limits{MaxTokens: 100}, "$.query", "--max-query-tokens"},
+		{"the schema over and over", "{ " + over + " }", plan.Limits{MaxIntrospection: 2}, "$.selectionSet.__schema", "--max-introspection"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := plan.Build(schema.For(authors(t), domain.AdminRole, false), plan.Request{Query: c.query, Limits: c.limits})
@@ -111,6 +116,9 @@ func TestAnOperationThatIsTooLargeIsRefused(t *testing.T) {
 			}
 			if c.path != "" && refusal.Path != c.path {
 				t.Fatalf("refused at %s", refusal.Path)
+			}
+			if !strings.Contains(refusal.Message, c.flag) {
+				t.Fatalf("what would be right is not in %q", refusal.Message)
 			}
 		})
 	}

@@ -42,14 +42,16 @@ func (b *builder) introspect(at place, typeName string, f field) Step {
 		return nil
 	}
 	s := b.role.Introspect()
-	w := metaWriter{schema: s, left: b.limits.MaxIntrospection * membersOf(s)}
+	most := b.limits.MaxIntrospection * membersOf(s)
+	w := metaWriter{schema: s, left: most - b.introspected}
 	if f.name == typeField {
 		w.definition(selected, s.Types[name])
 	} else {
 		w.root(selected)
 	}
+	b.introspected = most - w.left
 	if w.left < 0 {
-		at.fail("the introspection answers the schema more than %d times over", b.limits.MaxIntrospection)
+		at.fail("the introspection answers the schema more than %d times over: ask for it in parts, or raise --max-introspection", b.limits.MaxIntrospection)
 	}
 	return Constant(w.out)
 }
