@@ -92,8 +92,8 @@ func Build(r *schema.Role, req Request) (*Operation, error) {
 		return nil, err
 	}
 	b.kind = Kind(definition.Operation)
-	used := b.survey(definition)
-	b.declare(definition.VariableDefinitions, given, used)
+	size := b.survey(definition, req.Query)
+	b.declare(definition.VariableDefinitions, given, size)
 	op := &Operation{Kind: b.kind, Name: definition.Name}
 	if !b.root.failed() {
 		op.Fields = b.roots(definition)
@@ -102,12 +102,12 @@ func Build(r *schema.Role, req Request) (*Operation, error) {
 		return nil, *b.root.fault
 	}
 	nameJoins(op)
-	b.finish(op, used)
+	b.finish(op, size)
 	return op, nil
 }
 
 // finish notes what the plan depends on.
-func (b *builder) finish(op *Operation, used map[string]bool) {
+func (b *builder) finish(op *Operation, size extent) {
 	op.Session = sortedKeys(b.session)
 	op.Variables = sortedKeys(b.needed)
 	op.checks = b.checks
@@ -120,7 +120,7 @@ func (b *builder) finish(op *Operation, used map[string]bool) {
 		op.absent[name] = b.variables[name].absent()
 	}
 	op.declared = b.variables
-	op.used = used
+	op.size = size
 }
 
 // parse reads the text and picks the operation that is asked for.

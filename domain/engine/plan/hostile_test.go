@@ -1,7 +1,9 @@
 package plan_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,13 @@ func TestATextMadeToExhaustIsRefused(t *testing.T) {
 	const many = 1 << 20
 	of := strings.Repeat
 	role := schema.For(authors(t), domain.AdminRole, false)
+	numbered := func(format string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
 	for name, query := range map[string]string{
 		"selections in selections": of("{a", many),
 		"closed ones":              of("{a", many/8) + of("}", many/8),
@@ -38,18 +47,66 @@ func TestATextMadeToExhaustIsRefused(t *testing.T) {
 		"a string without an end":  `{ author(where: {name: {_eq: "` + of("a", many),
 		"a block without an end":   `{ author(where: {name: {_eq: """` + of("a\n", many/2),
 		"escapes":                  `{ author(where: {name: {_eq: "` + of(`\u0041`, many/8) + `\uZZZZ"}}) { id } }`,
+		"arguments that are not":   "{ author(" + numbered("a%d: 1 ", many/8) + ") { id } }",
+		"a fragment again":         "{ " + of("...a ", 3000) + "} fragment a on query_root { author(where: {id: {_in: [" + of("1 ", many/4) + "]}}) { id } }",
+		"a text again":             "{ " + of("...a ", 3000) + "} fragment a on query_root { author(where: {name: {_eq: \"" + of("a", many) + "\"}}) { id } }",
 	} {
-		t.Run(name, func(t *testing.T) {
-			begin := time.Now()
-			_, err := plan.Build(role, plan.Request{Query: query})
-			var refusal *domain.Error
-			if !errors.As(err, &refusal) || refusal.Code != domain.ValidationFailed {
-				t.Fatalf("not refused: %v", err)
-			}
-			t.Logf("%s", time.Since(begin))
-			if took := time.Since(begin); took > hostileLimit {
-				t.Fatalf("refused after %s", took)
-			}
-		})
+		t.Run(name, func(t *testing.T) { refusedSoon(t, role, plan.Request{Query: query}) })
+	}
+}
+
+func refusedSoon(t *testing.T, role *schema.Role, req plan.Request) {
+	t.Helper()
+	begin := time.Now()
+	_, err := plan.Build(role, req)
+	var refusal *domain.Error
+	if !errors.As(err, &refusal) || refusal.Code != domain.ValidationFailed {
+		t.Fatalf("not refused: %v", err)
+	}
+	t.Logf("%s", time.Since(begin))
+	if took := time.Since(begin); took > hostileLimit {
+		t.Fatalf("refused after %s", took)
+	}
+}
+
+// usedOften is an operation that has a variable in n places.
+func usedOften(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "a%d: author(where: {id: {_in: $ids}}) { id }\n", i)
+	}
+	return "query ($ids: [Int!]) { " + b.String() + "}"
+}
+
+// manyIDs are variables with a list of n numbers.
+func manyIDs(n int) json.RawMessage {
+	return json.RawMessage(`{"ids": [` + strings.Repeat("1,", n-1) + "1]}")
+}
+
+func TestALargeVariableIsNotTakenInManyPlaces(t *testing.T) {
+	t.Parallel()
+	role := schema.For(authors(t), domain.AdminRole, false)
+	refusedSoon(t, role, plan.Request{Query: usedOften(4000), Variables: manyIDs(60_000)})
+	op, err := plan.Build(role, plan.Request{Query: usedOften(4000), Variables: manyIDs(10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if op.Fits(manyIDs(60_000)) {
+		t.Error("a plan that was made for few numbers takes many")
+	}
+	if took := time.Since(begin); took > hostileLimit {
+		t.Errorf("told after %s", took)
+	}
+	if !op.Fits(manyIDs(20)) {
+		t.Error("a plan does not take other variables of its size")
+	}
+}
+
+func TestALargeVariableMayBeUsedOnce(t *testing.T) {
+	t.Parallel()
+	role := schema.For(authors(t), domain.AdminRole, false)
+	if _, err := plan.Build(role, plan.Request{Query: usedOften(1), Variables: manyIDs(1_000_000)}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -43,7 +43,7 @@ type Operation struct {
 
 	// See [Operation.Fits].
 	declared map[string]*variable
-	used     map[string]bool
+	size     extent
 	shapedBy map[string]shaping
 	absent   map[string]bool
 	checks   []variableCheck

@@ -35,22 +35,27 @@ func (op *Operation) Fits(variables json.RawMessage) bool {
 	if err != nil {
 		return false
 	}
-	return op.fitsNames(given) && op.fitsShape(given) && op.fitsTypes(given)
+	return op.fitsNames(given) && op.fitsSize(given) && op.fitsShape(given) && op.fitsTypes(given)
 }
 
 // fitsNames: what must be given is, and nothing else than what is declared.
 func (op *Operation) fitsNames(given map[string]value) bool {
 	for name := range given {
-		if !op.used[name] {
+		if op.size.uses[name] == 0 {
 			return false
 		}
 	}
 	for name, v := range op.declared {
-		if _, ok := given[name]; !ok && v.typ.NonNull && v.standard == nil && op.used[name] {
+		if _, ok := given[name]; !ok && v.typ.NonNull && v.standard == nil && op.size.uses[name] > 0 {
 			return false
 		}
 	}
 	return true
+}
+
+func (op *Operation) fitsSize(given map[string]value) bool {
+	_, ok := op.size.allowed(func(name string) value { return op.now(name, given).value })
+	return ok
 }
 
 func (op *Operation) fitsShape(given map[string]value) bool {

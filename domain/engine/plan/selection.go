@@ -14,19 +14,19 @@ const typenameField = "__typename"
 
 // survey walks the operation with its fragments in their places: it finds
 // fragments that are not there or lead back to themselves, and operations too
-// large, before anything is built. It returns the variables that are used.
-func (b *builder) survey(definition *ast.OperationDefinition) (used map[string]bool) {
-	s := surveyor{b: b, used: map[string]bool{}}
+// large, before anything is built.
+func (b *builder) survey(definition *ast.OperationDefinition, text string) extent {
+	s := surveyor{b: b, extent: extent{uses: map[string]int{}, most: b.limits.MaxTokens + weight(text)}}
 	s.directives(definition.Directives)
 	s.selections(b.root, definition.SelectionSet, nil)
-	return s.used
+	return s.extent
 }
 
 type surveyor struct {
 	b     *builder
 	nodes int
 	depth int
-	used  map[string]bool
+	extent
 }
 
 func (s *surveyor) selections(at place, set ast.SelectionSet, within []string) {
@@ -96,7 +96,11 @@ func (s *surveyor) directives(list ast.DirectiveList) {
 
 func (s *surveyor) value(v *ast.Value) {
 	if v.Kind == ast.Variable {
-		s.used[v.Raw] = true
+		s.uses[v.Raw]++
+	}
+	if s.values += weight(v.Raw); s.values > s.most {
+		s.b.root.fail(tooManyValues, s.most)
+		return
 	}
 	for _, c := range v.Children {
 		s.value(c.Value)
@@ -233,6 +237,9 @@ type arguments struct {
 func (b *builder) arguments(at place, f field, names ...string) arguments {
 	args := arguments{at: at.key("args"), b: b}
 	for _, a := range f.arguments {
+		if at.failed() {
+			return args // what follows may be without end
+		}
 		if !slices.Contains(names, a.Name) {
 			at.fail("%q has no argument named %q", f.name, a.Name)
 		}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -102,7 +103,7 @@ func givenVariables(raw json.RawMessage) (map[string]value, error) {
 
 // declare makes the variables of an operation. Those that are used, and only
 // those, may be given.
-func (b *builder) declare(definitions ast.VariableDefinitionList, given map[string]value, used map[string]bool) {
+func (b *builder) declare(definitions ast.VariableDefinitionList, given map[string]value, size extent) {
 	at := b.root
 	b.variables = make(map[string]*variable, len(definitions))
 	for _, d := range definitions {
@@ -111,7 +112,7 @@ func (b *builder) declare(definitions ast.VariableDefinitionList, given map[stri
 		}
 		b.variables[d.Variable] = declared(d, given)
 	}
-	for _, name := range sortedKeys(used) {
+	for _, name := range slices.Sorted(maps.Keys(size.uses)) {
 		v := b.variables[name]
 		switch {
 		case v == nil:
@@ -120,8 +121,14 @@ func (b *builder) declare(definitions ast.VariableDefinitionList, given map[stri
 			at.fail("expecting a value for non-nullable variable: %q", name)
 		}
 	}
-	if extra := unused(given, used); len(extra) > 0 {
+	if extra := unused(given, size.uses); len(extra) > 0 {
 		at.fail("unexpected variables in variableValues: %s", strings.Join(extra, ", "))
+	}
+	if at.failed() {
+		return
+	}
+	if most, ok := size.allowed(func(name string) value { return b.variables[name].value }); !ok {
+		at.fail(tooManyValues, most)
 	}
 }
 
@@ -138,10 +145,10 @@ func declared(d *ast.VariableDefinition, given map[string]value) *variable {
 	return v
 }
 
-func unused(given map[string]value, used map[string]bool) []string {
+func unused(given map[string]value, uses map[string]int) []string {
 	var extra []string
 	for name := range given {
-		if !used[name] {
+		if uses[name] == 0 {
 			extra = append(extra, name)
 		}
 	}
