@@ -22,8 +22,12 @@ type service struct {
 	app *App
 }
 
-// remote is the service behind a URL.
-func remote(url, secret string) *service { return &service{base: baseURL(url), secret: secret} }
+// remote is the service behind a URL. No redirect is followed: the secret goes
+// where the user said, and nowhere else.
+func remote(url, secret string) *service {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &service{http: http.Client{CheckRedirect: stay}, base: baseURL(url), secret: secret}
+}
 
 // local is the service in this process.
 func local(app *App, secret string) *service {
@@ -40,6 +44,7 @@ type answer struct {
 // refused is an answer that is no success.
 type refused struct {
 	status  int
+	sentOn  string          // where a redirect leads; empty for other answers
 	Path    string          `json:"path"`
 	Message string          `json:"error"`
 	Code    string          `json:"code"`
@@ -47,6 +52,9 @@ type refused struct {
 }
 
 func (r *refused) Error() string {
+	if r.sentOn != "" {
+		return fmt.Sprintf("the server answered %d %s, and leads to %s: name that with --url if it is to be trusted", r.status, http.StatusText(r.status), r.sentOn)
+	}
 	if r.Code == "" {
 		return fmt.Sprintf("the server answered %d %s", r.status, http.StatusText(r.status))
 	}
@@ -111,7 +119,7 @@ func (s *service) send(ctx context.Context, method, path string, body []byte) (a
 		return answer{}, fmt.Errorf("read the answer: %w", err)
 	}
 	if got.StatusCode != http.StatusOK {
-		no := &refused{status: got.StatusCode}
+		no := &refused{status: got.StatusCode, sentOn: got.Header.Get("Location")}
 		_ = json.Unmarshal(text, no) // what is no JSON is told by its status
 		return answer{}, no
 	}
