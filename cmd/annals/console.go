@@ -69,12 +69,16 @@ func oneLine(text string) string {
 		switch {
 		case r == '\n' || r == '\t':
 			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+		case movesCursor(r):
 			return unicode.ReplacementChar
 		}
 		return r
 	}, strings.TrimRight(text, "\n"))
 }
+
+// movesCursor reports whether a terminal does something else with a character
+// than to show it.
+func movesCursor(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 const (
 	// patience is how long work may take before it is said that it goes on.

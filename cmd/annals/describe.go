@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"annals/domain"
 	"annals/domain/metadata"
@@ -140,11 +141,22 @@ func compact(text json.RawMessage) string {
 	return b.String()
 }
 
-// pretty is a value on several lines.
+// pretty is a value on several lines. What JSON lets stand in a text although it
+// moves a terminal's cursor is written as JSON can write it too.
 func pretty(text json.RawMessage, indent string) string {
-	var b bytes.Buffer
-	if json.Indent(&b, text, indent, "  ") != nil {
-		return string(text)
+	var lines bytes.Buffer
+	if json.Indent(&lines, text, indent, "  ") != nil {
+		return oneLine(string(text))
+	}
+	var b strings.Builder
+	for _, r := range lines.String() {
+		if r == '\n' || !movesCursor(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
 	}
 	return b.String()
 }

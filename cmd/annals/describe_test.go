@@ -58,6 +58,8 @@ func TestAnAuthorIsTheUserWhoTypedElseTheRole(t *testing.T) {
 
 func TestTextOfOthersCannotMoveTheCursor(t *testing.T) {
 	require.Equal(t, "a b\uFFFD[31mc\uFFFDd", oneLine("a\nb\x1b[31mc\u202ed\n"))
+	require.Equal(t, "{\n  \"a\": \"é\\u009b31m\\u202e\\udb40\\udc41\"\n}", pretty(json.RawMessage("{\"a\":\"é\u009b31m\u202e\U000E0041\"}"), ""))
+	require.Equal(t, "no JSON\uFFFD[31m", pretty(json.RawMessage("no JSON\x1b[31m"), ""))
 }
 
 func TestColumnsAreAsWideAsTheirWidestCellWithoutItsColours(t *testing.T) {
