@@ -85,7 +85,6 @@ type Secret struct{ Name, Value string }
 // Chain is the ways of telling who asks, in the order in which they are tried.
 type Chain struct {
 	Authenticator
-	config Config
 	source *keySource   // nil: nothing is fetched
 	file   *secretsFile // nil: nothing is followed
 }
@@ -98,7 +97,7 @@ func (c *Chain) Run(ctx context.Context) {
 		running.Go(func() { c.source.run(ctx) })
 	}
 	if c.file != nil {
-		running.Go(func() { c.file.follow(ctx, c.config) })
+		running.Go(func() { c.file.follow(ctx) })
 	}
 	running.Wait()
 }
@@ -117,14 +116,16 @@ func New(c Config) (*Chain, error) {
 	if !c.hasSecret() {
 		return &Chain{Authenticator: open{c.HeaderPrefix}}, nil
 	}
-	chain := &Chain{config: c}
+	chain := &Chain{}
 	first, err := newSecrets(c.Secrets, c.HeaderPrefix, chain.withoutSecret(c))
 	if err != nil {
 		return nil, err
 	}
 	chain.Authenticator = first
 	if c.SecretsFile != "" {
-		chain.file = &secretsFile{path: c.SecretsFile, given: c.Secrets, secrets: first}
+		chain.file = &secretsFile{
+			path: c.SecretsFile, interval: c.SecretsFileInterval, log: c.Log, given: *first.known.Load(), secrets: first,
+		}
 		if err := chain.file.look(); err != nil {
 			return nil, err
 		}

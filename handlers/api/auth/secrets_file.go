@@ -1,9 +1,11 @@
 package auth
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha512"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -21,11 +23,13 @@ const MaxSecretsFileBytes = 1 << 20
 // that finds it in the file to the look that does not. A file that cannot be
 // read, or makes no sense, changes nothing: those who were let in before are.
 type secretsFile struct {
-	path    string
-	given   []Secret // by the settings, in front of those of the file
-	secrets *secrets
-	last    []byte
-	failed  bool
+	path     string
+	interval time.Duration
+	log      *slog.Logger
+	given    []hashedSecret // by the settings, in front of those of the file
+	secrets  *secrets
+	last     [sha512.Size256]byte // of the text; zero: nothing was read yet
+	failed   bool
 }
 
 // ParseSecrets reads a file of secrets: on each line a name, a space, and the
@@ -53,52 +57,61 @@ func ParseSecrets(text string) ([]Secret, error) {
 
 // look reads the file, and has its secrets count where it changed.
 func (f *secretsFile) look() error {
-	info, err := os.Stat(f.path)
+	text, err := f.read()
 	if err != nil {
 		return fmt.Errorf("read the admin secrets: %w", err)
 	}
-	if info.Size() > MaxSecretsFileBytes {
-		return fmt.Errorf("read the admin secrets: %s is longer than %d bytes", f.path, MaxSecretsFileBytes)
-	}
-	text, err := os.ReadFile(f.path)
-	if err != nil {
-		return fmt.Errorf("read the admin secrets: %w", err)
-	}
-	if f.last != nil && bytes.Equal(text, f.last) {
+	digest := sha512.Sum512_256(text)
+	if digest == f.last {
 		return nil
 	}
 	list, err := ParseSecrets(string(text))
 	if err != nil {
 		return fmt.Errorf("read the admin secrets: %s: %w", f.path, err)
 	}
-	known, err := hashed(slices.Concat(f.given, list))
+	known, err := hashed(list)
 	if err != nil {
 		return fmt.Errorf("read the admin secrets: %s: %w", f.path, err)
 	}
+	known = slices.Concat(f.given, known)
 	f.secrets.known.Store(&known)
-	f.last = append([]byte{}, text...)
+	f.last = digest
 	return nil
 }
 
+// read reads no more of the file than it may hold, whatever its size was said to be.
+func (f *secretsFile) read() ([]byte, error) {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, MaxSecretsFileBytes+1))
+	if err == nil && len(text) > MaxSecretsFileBytes {
+		err = fmt.Errorf("%s is longer than %d bytes", f.path, MaxSecretsFileBytes)
+	}
+	return text, err
+}
+
 // follow looks at the file until the context ends.
-func (f *secretsFile) follow(ctx context.Context, c Config) {
-	ticker := time.NewTicker(c.SecretsFileInterval)
+func (f *secretsFile) follow(ctx context.Context) {
+	ticker := time.NewTicker(f.interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			f.lookAgain(ctx, c)
+			f.lookAgain(ctx)
 		}
 	}
 }
 
 // lookAgain looks, and tells of the first failure in a row.
-func (f *secretsFile) lookAgain(ctx context.Context, c Config) {
+func (f *secretsFile) lookAgain(ctx context.Context) {
 	err := f.look()
 	if err != nil && !f.failed {
-		c.Log.ErrorContext(ctx, "the admin secrets stay as they were", "error", err.Error())
+		f.log.ErrorContext(ctx, "the admin secrets stay as they were", "error", err.Error())
 	}
 	f.failed = err != nil
 }

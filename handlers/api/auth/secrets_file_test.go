@@ -94,3 +94,8 @@ func TestAFileOfSecretsThatMakesNoSenseStopsTheStart(t *testing.T) {
 	_, err := auth.New(auth.Config{SecretsFile: filepath.Join(dir, "missing")})
 	require.Error(t, err)
 }
+
+func TestNoMoreOfAFileOfSecretsIsReadThanItMayHold(t *testing.T) {
+	_, err := auth.New(auth.Config{SecretsFile: "/dev/zero"}) // it has no size, and no end
+	require.ErrorContains(t, err, "longer than 1048576 bytes")
+}
