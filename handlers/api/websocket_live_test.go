@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,7 +26,8 @@ import (
 )
 
 // board is what subscriptions in these tests are about: one text, which everybody sees.
-// "query ..." is answered with the caller, anything else is a subscription to the board.
+// "query ..." is answered with the caller, "query { long }" with very much, anything else is
+// a subscription to the board.
 type board struct {
 	mu     sync.Mutex
 	text   string
@@ -48,6 +51,9 @@ func (b *board) Begin(_ context.Context, r execution.Request) (execution.Begun, 
 		return execution.Begun{Kind: plan.Subscription}, nil
 	}
 	return execution.Begun{Kind: plan.Query, Run: func(context.Context) ([]byte, error) {
+		if r.Query.Query == "query { long }" {
+			return append(bytes.Repeat([]byte(" "), 64<<20), '0'), nil
+		}
 		return fmt.Appendf(nil, `{"data":{"role":%q}}`, r.Session.Role), nil
 	}}, nil
 }
@@ -330,6 +336,23 @@ func TestAConnectionHasSoManyOperations(t *testing.T) {
 	c.says(`{"type":"start","id":"2","payload":{"query":"subscription { text }"}}`)
 	c.hears(`{"type":"error","id":"2","payload":{"errors":[{"extensions":{"path":"$","code":"start-failed"},"message":"1 operations run over this connection already, which is all it may have: stop some, or open another"}]}}`,
 		`{"type":"complete","id":"2"}`)
+}
+
+func TestAnOperationThatWasStoppedCountsUntilItHasLetGoOfItsAnswer(t *testing.T) {
+	t.Parallel()
+	f := followed(t, api.Config{Sockets: api.Sockets{MaxOperations: 1, KeepAlive: time.Hour}}, byRole)
+	c := f.speaks(t, current, transport)
+	c.conn.SetReadLimit(-1)
+	c.says(`{"type":"subscribe","id":"a","payload":{"query":"query { long }"}}`)
+	_, answer, err := c.conn.Reader(t.Context()) // it is on its way, and too long for the buffers of both ends
+	require.NoError(t, err)
+	c.says(`{"type":"complete","id":"a"}`, `{"type":"subscribe","id":"b","payload":{"query":"query { role }"}}`)
+	_, err = io.Copy(io.Discard, answer)
+	require.NoError(t, err)
+	c.hears(`{"type":"complete","id":"a"}`)
+	kind, frame := c.next()
+	require.Equal(t, "error", kind, frame)
+	require.Contains(t, frame, "1 operations run over this connection already")
 }
 
 func TestAClientThatTakesNothingInIsGivenUp(t *testing.T) {

@@ -28,6 +28,7 @@ type ongoing struct {
 	// Guarded by the socket's lock.
 	subscription *livequery.Subscription
 	changed      bool // it is in the list of those that have changed
+	holders      int  // the goroutine that runs it, and its place among those that run
 }
 
 // start begins an operation, if it may be.
@@ -42,20 +43,24 @@ func (s *socket) start(id string, payload json.RawMessage) {
 	}
 	go func() {
 		defer s.once.Done()
+		defer s.release(o)
 		s.run(ctx, o, payload)
 	}()
 }
 
-// admit counts an operation in. Where the newer dialect has a status for why it is not,
+// admit counts an operation in. One that was stopped counts until its goroutine has let
+// go of its answer, or a client that reads nothing could have any number of them. Where the newer dialect has a status for why it is not,
 // the connection is closed with it.
 func (s *socket) admit(o *ongoing) *domain.Error {
 	s.mu.Lock()
 	o.who = s.who
 	_, exists := s.running[o.id]
-	full := len(s.running) >= s.cfg.Sockets.MaxOperations
+	full := s.held >= s.cfg.Sockets.MaxOperations
 	admitted := o.who != nil && !exists && !full && !s.stopped
 	if admitted {
 		s.running[o.id] = o
+		o.holders = 2
+		s.held++
 		s.once.Add(1)
 	}
 	why := s.denied
@@ -158,10 +163,23 @@ func (s *socket) subscribe(ctx context.Context, o *ongoing, request execution.Re
 	return nil
 }
 
+// release takes one of its holders from an operation, the last of which counts it out.
+func (s *socket) release(o *ongoing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.releaseLocked(o)
+}
+
+func (s *socket) releaseLocked(o *ongoing) {
+	if o.holders--; o.holders == 0 {
+		s.held--
+	}
+}
+
 // hasChanged notes that an operation has news. It does not wait for the client.
 func (s *socket) hasChanged(o *ongoing) {
 	s.mu.Lock()
-	if !o.changed {
+	if s.running[o.id] == o && !o.changed {
 		o.changed = true
 		s.changed = append(s.changed, o)
 	}
@@ -241,6 +259,8 @@ func (s *socket) forget(o *ongoing) bool {
 	ran := s.running[o.id] == o
 	if ran {
 		delete(s.running, o.id)
+		s.changed = slices.DeleteFunc(s.changed, func(other *ongoing) bool { return other == o })
+		s.releaseLocked(o)
 	}
 	subscription := o.subscription
 	s.mu.Unlock()

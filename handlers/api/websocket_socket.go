@@ -35,6 +35,7 @@ type socket struct {
 	who      *introduced
 	denied   string // why the client was not let in
 	running  map[string]*ongoing
+	held     int // operations that run, or that were stopped and still hold something
 	changed  []*ongoing
 	expiring *time.Timer
 }
