@@ -125,6 +125,19 @@ func TestOneDeliveryIsFoundByIndexHoweverManyThereAre(t *testing.T) {
 	}
 }
 
+func TestAPayloadThatJsonbCannotHoldKeepsNoOtherFromBeingRead(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), `
+		insert into annals.deliveries (id, kind, trigger, payload, due_at)
+		select gen_random_uuid(), 'event', 't', payload, now() from unnest(array['{"a": 1}', '{"a": "\u0000"}', '"\ud800"', '1e999999']::json[]) as p (payload);
+		insert into annals.action_log (id, action, input, session, headers) values (gen_random_uuid(), 'a', '{"a": "\u0000"}', '{}', '{}')`)
+	require.NoError(t, err)
+	require.Equal(t, []string{`"1e999999"`, `"\"\\ud800\""`, `"{\"a\": \"\\u0000\"}"`, `{"a": 1}`},
+		texts(t, db, `select payload::text from hdb_catalog.event_log order by payload::text collate "C"`))
+	require.Equal(t, []string{"string"}, texts(t, db, `select jsonb_typeof(input_payload) from hdb_catalog.hdb_action_log`))
+}
+
 func TestRemoteSchemasAndTheirRelationshipsAreReadByTheNamesOfV13(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

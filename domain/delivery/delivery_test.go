@@ -96,6 +96,15 @@ func TestEveryDeliveryEndsUnlessTheOtherSideAsksForMore(t *testing.T) {
 	})
 }
 
+func TestATimeoutIsNeverNothingNorMoreThanADay(t *testing.T) {
+	none, long := 0, 10_000_000
+	require.Equal(t, time.Minute, eventPolicy(metadata.EventRetryConf{TimeoutSec: &none}).Timeout)
+	require.Equal(t, 24*time.Hour, eventPolicy(metadata.EventRetryConf{TimeoutSec: &long}).Timeout)
+	require.Equal(t, time.Minute, schedulePolicy(metadata.ScheduleRetryConf{}).Timeout)
+	require.Equal(t, 24*time.Hour, schedulePolicy(metadata.ScheduleRetryConf{TimeoutSeconds: 1e9}).Timeout)
+	require.Equal(t, 500*time.Millisecond, schedulePolicy(metadata.ScheduleRetryConf{TimeoutSeconds: 0.5}).Timeout)
+}
+
 func TestToleranceEndsAtItsMoment(t *testing.T) {
 	tolerance := time.Hour
 	p := Policy{Tolerance: &tolerance}

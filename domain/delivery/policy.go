@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -27,6 +28,18 @@ type Policy struct {
 type Backoff struct {
 	MaxInterval time.Duration
 	Jitter      float64 // the part of an interval that chance may take away
+}
+
+// What a timeout is at least and at most. One of nothing leaves no time to answer
+// in: it is the default. A lease lasts as long as its timeout, so a node that
+// died keeps what it had in hand from others no longer than a day.
+const (
+	defaultTimeout = time.Minute
+	maxTimeout     = 24 * time.Hour
+)
+
+func timeoutOf(said time.Duration) time.Duration {
+	return min(cmp.Or(said, defaultTimeout), maxTimeout)
 }
 
 // NoAnswer is the status of a try that got no answer.
@@ -108,7 +121,7 @@ func eventPolicy(c metadata.EventRetryConf) Policy {
 	return Policy{
 		Retries:   c.NumRetries,
 		Interval:  time.Duration(c.IntervalSec) * time.Second,
-		Timeout:   time.Duration(c.Timeout()) * time.Second,
+		Timeout:   timeoutOf(time.Duration(c.Timeout()) * time.Second),
 		Backoff:   backoffOf(c.Backoff),
 		NoRetryOn: c.NoRetryOn,
 	}
@@ -119,7 +132,7 @@ func schedulePolicy(c metadata.ScheduleRetryConf) Policy {
 	return Policy{
 		Retries:   c.NumRetries,
 		Interval:  seconds(c.RetryIntervalSeconds),
-		Timeout:   seconds(c.TimeoutSeconds),
+		Timeout:   timeoutOf(seconds(c.TimeoutSeconds)),
 		Tolerance: &tolerance,
 		Backoff:   backoffOf(c.Backoff),
 		NoRetryOn: c.NoRetryOn,

@@ -121,7 +121,7 @@ func decodeCronTriggerEntry(n wire.Node) CronTrigger {
 		Name:              n.Field("name").Text(),
 		Webhook:           decodeWebhook(n.Field("webhook")),
 		Schedule:          decodeSchedule(n.Field("schedule")),
-		Payload:           n.Optional("payload").Raw(),
+		Payload:           decodePayload(n.Optional("payload")),
 		RetryConf:         decodeScheduleRetryConf(n.Optional("retry_conf")),
 		Headers:           decodeHeaders(n.Optional("headers")),
 		IncludeInMetadata: n.Field("include_in_metadata").Bool(),

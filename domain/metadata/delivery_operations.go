@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"annals/domain"
@@ -80,7 +81,33 @@ type InvokeEventTrigger struct {
 func (InvokeEventTrigger) Operation() string { return "invoke_event_trigger" }
 
 func decodeInvokeEventTrigger(n wire.Node) Command {
-	return InvokeEventTrigger{Name: n.Field("name").Text(), Payload: n.Field("payload").Raw()}
+	return InvokeEventTrigger{Name: n.Field("name").Text(), Payload: decodePayload(n.Field("payload"))}
+}
+
+// decodePayload reads what is sent as it is given. It is looked at as jsonb as
+// well, which holds no NUL character.
+func decodePayload(n wire.Node) json.RawMessage {
+	refuseNUL(n)
+	return n.Raw()
+}
+
+// refuseNUL reports a NUL character in any text of a value.
+func refuseNUL(n wire.Node) {
+	switch n.Kind() {
+	case wire.String:
+		_ = n.String()
+	case wire.Array:
+		for _, item := range n.Items() {
+			refuseNUL(item)
+		}
+	case wire.Object:
+		for name, member := range n.Members() {
+			if strings.ContainsRune(name, 0) {
+				n.Fail("a NUL character (\\u0000) is not allowed in a key")
+			}
+			refuseNUL(member)
+		}
+	}
 }
 
 // Check refuses a trigger that does not exist or cannot be invoked by hand.
@@ -133,7 +160,7 @@ type TestEventTrigger struct {
 func (TestEventTrigger) Operation() string { return "test_event_trigger" }
 
 func decodeTestEventTrigger(n wire.Node) Command {
-	return TestEventTrigger{Name: n.Field("name").Text(), Data: n.Optional("data").Raw()}
+	return TestEventTrigger{Name: n.Field("name").Text(), Data: decodePayload(n.Optional("data"))}
 }
 
 // Check implements [Checked].

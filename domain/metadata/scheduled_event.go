@@ -36,7 +36,7 @@ func decodeCreateScheduledEvent(n wire.Node) Command {
 	return CreateScheduledEvent{
 		Webhook:    decodeWebhook(n.Field("webhook")),
 		ScheduleAt: decodeTimestamp(n.Field("schedule_at")),
-		Payload:    n.Optional("payload").Raw(),
+		Payload:    decodePayload(n.Optional("payload")),
 		RetryConf:  decodeScheduleRetryConf(n.Optional("retry_conf")),
 		Headers:    decodeHeaders(n.Optional("headers")),
 		Comment:    decodeComment(n),

@@ -172,6 +172,9 @@ func (u unit) value(text string) (int, error) {
 		return u.min + i, nil
 	}
 	n, err := readNumber(text)
+	if err != nil && u.names != nil {
+		return 0, fmt.Errorf("%w, nor one of %s", err, strings.Join(u.names, ", "))
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -196,12 +199,14 @@ func readStep(text string, size int) (int, error) {
 func readNumber(text string) (int, error) {
 	for i := range len(text) {
 		if text[i] < '0' || text[i] > '9' {
-			return 0, fmt.Errorf("%q is not a number", text)
+			return 0, notNumber(text)
 		}
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a number", text)
+		return 0, notNumber(text)
 	}
 	return n, nil
 }
+
+func notNumber(text string) error { return fmt.Errorf("%q is not a number", brief(text)) }

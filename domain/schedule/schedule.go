@@ -59,6 +59,9 @@ type Schedule struct {
 // Parse reads an expression. The error says what is wrong with it, for the
 // person who wrote it.
 func Parse(expr string) (Schedule, error) {
+	if strings.HasPrefix(expr, "@") && spelledOut(expr) == expr {
+		return Schedule{}, fmt.Errorf("%q is not a name that is understood: expected @yearly, @monthly, @weekly, @daily or @hourly, or 5 fields", brief(expr))
+	}
 	fields, err := readFields(spelledOut(expr))
 	if err != nil {
 		return Schedule{}, err
@@ -68,6 +71,15 @@ func Parse(expr string) (Schedule, error) {
 		return Schedule{}, err
 	}
 	return Schedule{text: expr, spec: spec, everyHour: fields[hour].star}, nil
+}
+
+// brief is the beginning of a text that may be long.
+func brief(text string) string {
+	const length = 40
+	if len(text) <= length {
+		return text
+	}
+	return strings.ToValidUTF8(text[:length], "") + "..."
 }
 
 // spelledOut is the five fields that an expression stands for.

@@ -47,6 +47,8 @@ const (
 	connectTimeout = 30 * time.Second
 	keepAlive      = 30 * time.Second
 	idleTimeout    = 90 * time.Second
+	// maxHeader is how long the headers of an answer may be, in bytes.
+	maxHeader = 256 << 10
 )
 
 // Config is how a client is set up.
@@ -90,6 +92,8 @@ func transport(c Config) *http.Transport {
 		MaxIdleConnsPerHost: cmp.Or(c.IdlePerHost, DefaultIdlePerHost),
 		IdleConnTimeout:     idleTimeout,
 		TLSHandshakeTimeout: connectTimeout,
+
+		MaxResponseHeaderBytes: maxHeader,
 	}
 	if len(c.Deny) == 0 {
 		t.Proxy = http.ProxyFromEnvironment

@@ -104,6 +104,13 @@ func TestABodyIsCutAtTheLimit(t *testing.T) {
 	}
 }
 
+func TestHeadersThatAreTooLongAreNoAnswer(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Long", strings.Repeat("x", 300<<10)) })
+	failed := failure(t, client(t, outbound.Config{}), outbound.Request{URL: server.URL})
+	require.Equal(t, outbound.InternalFailure, failed.Kind, "%v", failed)
+	require.Contains(t, failed.Error(), "headers exceeded")
+}
+
 func TestTheTimeoutCoversHeadersAndBody(t *testing.T) {
 	held := make(chan struct{})
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {

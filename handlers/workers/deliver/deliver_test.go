@@ -207,6 +207,44 @@ func TestAFailedDeliveryIsTriedAsOftenAsItsTriggerSays(t *testing.T) {
 	require.Equal(t, []string{"attempt retry 1 1 503 true", "attempt retry 1 2 503 true", "attempt failed 1 3 503 false"}, h.story(id))
 }
 
+func TestAnEndpointThatNamesATimeIsTriedThenThoughNoTryIsLeft(t *testing.T) {
+	h := newHouse(t)
+	var calls atomic.Int32
+	h.trigger("asks", hook(t, func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) <= 2 {
+			w.Header().Set("retry-after", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}), `,"retry_conf":{"num_retries":0,"interval_sec":1000}`)
+	h.work(deliver.Config{})
+	id := h.events("asks", 1)[0]
+	h.empty()
+	require.Equal(t, []string{"attempt retry 1 1 429 true", "attempt retry 1 2 429 true", "attempt delivered 1 3 200 false"}, h.story(id))
+	h.eventually(1, `select (max(started_at) - min(started_at) >= interval '2 s')::int from annals.delivery_log`)
+}
+
+func TestARetryThatIsTooLateIsDropped(t *testing.T) {
+	h := newHouse(t)
+	h.call(fmt.Sprintf(`{"type":"create_cron_trigger","args":{"name":"late","webhook":%q,"schedule":"0 0 1 1 *","include_in_metadata":true,
+		"retry_conf":{"num_retries":100,"retry_interval_seconds":1,"tolerance_seconds":0.9}}}`, answering(t, 500)))
+	h.work(deliver.Config{})
+	id := h.queue("cron:late", "cron", "late", 1)[0]
+	h.eventually(0, `select count(*) from annals.delivery_queue where delivery_id = $1`, id)
+	require.Equal(t, []string{"attempt retry 1 1 500 true", "dropped 1 0 false"}, h.story(id))
+}
+
+func TestWhatCannotBeResolvedFailsAndSaysWhat(t *testing.T) {
+	h := newHouse(t)
+	id := h.queue("scheduled", "scheduled", "", 1)[0]
+	h.exec(`update annals.deliveries set definition = '{"webhook":"{{NOT_SET}}/x","retry_conf":{"tolerance_seconds":60}}'`)
+	h.work(deliver.Config{})
+	h.empty()
+	require.Equal(t, []string{"attempt failed 1 1 1000 false"}, h.story(id))
+	var response string
+	require.NoError(t, h.db.Pool.QueryRow(t.Context(), `select response->'data'->>'message' from annals.delivery_log`).Scan(&response))
+	require.Equal(t, `"Value for environment variables not found: NOT_SET"`, response)
+}
+
 func TestAnEndpointThatHangsFillsItsOwnSlotsOnly(t *testing.T) {
 	h := newHouse(t)
 	held := make(chan struct{})

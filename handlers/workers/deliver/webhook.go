@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"annals/domain"
 	"annals/domain/delivery"
 	"annals/domain/metadata"
 	"annals/handlers/outbound"
@@ -52,8 +53,8 @@ func (s *Webhooks) Send(ctx context.Context, j Job) Attempt {
 	}
 	plan, err := delivery.PlanOf(j.Delivery, s.World())
 	if err != nil && !plan.Known {
-		s.Log.Error("a delivery waits for its trigger", "delivery", j.ID, "again_in", delivery.Unknown.String(), "error", err)
-		return Attempt{Unknown: err.Error(), Delay: delivery.Unknown}
+		s.Log.Error("a delivery waits for its trigger", "delivery", j.ID, "again_in", delivery.Unknown.String(), "error", reasonOf(err))
+		return Attempt{Unknown: reasonOf(err), Delay: delivery.Unknown}
 	}
 	if plan.Policy.TooLate(j.DueAt, j.Claimed) {
 		return Attempt{Dropped: fmt.Sprintf("it was due %s ago, and may be at most %s late",
@@ -84,7 +85,7 @@ func (s *Webhooks) try(ctx context.Context, j Job, plan delivery.Plan, unresolve
 	case errors.As(err, &failed) && failed.Kind == outbound.Cancelled:
 		return Attempt{Given: true}
 	case err != nil:
-		a.Response = delivery.FailureLog(j.Kind, err.Error())
+		a.Response = delivery.FailureLog(j.Kind, reasonOf(err))
 	default:
 		answer = delivery.Answer{Status: response.Status, RetryAfter: response.Header.Get("Retry-After")}
 		a.Response = delivery.AnswerLog(j.Kind, response.Status, fieldsOf(response.Header), response.Body, response.Truncated)
@@ -94,6 +95,15 @@ func (s *Webhooks) try(ctx context.Context, j Job, plan delivery.Plan, unresolve
 	a.Outcome, a.Delay = next.Outcome, next.Delay
 	s.tell(ctx, j, a, len(request.Body), err)
 	return a
+}
+
+// reasonOf is what went wrong. A refusal's path leads into a call that nobody makes here.
+func reasonOf(err error) string {
+	var refusal *domain.Error
+	if errors.As(err, &refusal) {
+		return refusal.Message
+	}
+	return err.Error()
 }
 
 func headerOf(fields []delivery.Field) http.Header {
@@ -138,7 +148,7 @@ func (s *Webhooks) tell(ctx context.Context, j Job, a Attempt, size int, err err
 	}
 	d := detail{Response: map[string]any{"status": a.Status}, Request: requestDetail{size}, Context: contextDetail{EventID: j.ID, Trigger: j.Trigger, Outcome: a.result()}}
 	if err != nil {
-		d.Response = map[string]any{"error": err.Error()}
+		d.Response = map[string]any{"error": reasonOf(err)}
 	}
 	line := Line{Type: "scheduled-trigger", Detail: d}
 	if j.Kind.OfEventTrigger() {
