@@ -155,7 +155,7 @@ func (v *customTypesValidation) fault(format string, args ...any) {
 }
 
 func (v *customTypesValidation) validate() {
-	if twice := duplicates(v.types.names()); len(twice) > 0 {
+	if twice := duplicates(v.types.Names()); len(twice) > 0 {
 		v.fault("duplicate type names: %s", strings.Join(twice, ", "))
 	}
 	for _, e := range v.types.Enums {
@@ -169,7 +169,8 @@ func (v *customTypesValidation) validate() {
 	}
 }
 
-func (c CustomTypes) names() []string {
+// Names lists the names of all types of the set.
+func (c CustomTypes) Names() []string {
 	var names []string
 	for _, o := range c.InputObjects {
 		names = append(names, o.Name)

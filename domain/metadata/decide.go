@@ -23,6 +23,8 @@ const (
 type Decision struct {
 	Changes []Change
 	World   World
+	// reshaped: tables may look different that no change names.
+	reshaped bool
 }
 
 // NamesOf returns the tables and functions that a command's decision looks at.
@@ -49,7 +51,7 @@ func settle(w World, position int64, changes []Change, d demand) (Decision, erro
 	if err := check(w, next, changes, d); err != nil {
 		return Decision{}, err
 	}
-	return Decision{changes, next}, nil
+	return Decision{Changes: changes, World: next}, nil
 }
 
 func check(before, after World, changes []Change, d demand) error {

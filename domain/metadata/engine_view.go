@@ -73,6 +73,32 @@ func (w World) TrackedFunctions() iter.Seq[Function] {
 	return standingObjects[Function](w, w.Catalog.OfKind(KindFunction))
 }
 
+// UsersOfFunction yields what is made of the functions that have a name in
+// GraphQL: tracked functions and computed fields.
+func (w World) UsersOfFunction(name string) iter.Seq[Object] {
+	return func(yield func(Object) bool) {
+		for _, function := range functionsNamed(name) {
+			for key := range w.Standing.dependentsOf(needDatabaseFunction(function)) {
+				if e := w.Catalog.Get(key); e != nil && !yield(e.Object()) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// functionsNamed lists the functions that a name in GraphQL may be of: each
+// underscore may stand between a schema and a name. See [GraphQLName].
+func functionsNamed(name string) []domain.QualifiedName {
+	list := []domain.QualifiedName{{Schema: domain.PublicSchema, Name: name}}
+	for i := range len(name) {
+		if name[i] == '_' && name[:i] != domain.PublicSchema {
+			list = append(list, domain.QualifiedName{Schema: name[:i], Name: name[i+1:]})
+		}
+	}
+	return list
+}
+
 func (w World) functionShape(name domain.QualifiedName) (*database.Function, bool) {
 	overloads := w.Shape.Functions(name)
 	if len(overloads) != 1 {
@@ -284,4 +310,9 @@ func (w World) RemoteRelationshipOf(table domain.QualifiedName, name string) (Re
 // RemoteRelationshipsOf yields a table's relationships to remote schemas, by name.
 func (w World) RemoteRelationshipsOf(table domain.QualifiedName) iter.Seq[RemoteRelationship] {
 	return standingObjects[RemoteRelationship](w, w.Catalog.OfTable(KindRemoteRelationship, table))
+}
+
+// RemoteSchemas yields the remote schemas, by name.
+func (w World) RemoteSchemas() iter.Seq[RemoteSchema] {
+	return standingObjects[RemoteSchema](w, w.Catalog.OfKind(KindRemoteSchema))
 }

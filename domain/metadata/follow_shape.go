@@ -501,7 +501,7 @@ func (f *following) settle() (Decision, error) {
 	if err := inconsistent(fallen, "cannot continue due to newly found inconsistent metadata", true); err != nil {
 		return Decision{}, err
 	}
-	return Decision{changes, after}, nil
+	return Decision{changes, after, true}, nil
 }
 
 // found is the whole reading by names: those of before and those of now.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -352,6 +354,9 @@ func standingText(w World) []string {
 	}
 	for name, fields := range w.Roots.Mutations() {
 		lines = append(lines, fmt.Sprintf("mutation %s: %v", name, fields))
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.scalars)) {
+		lines = append(lines, fmt.Sprintf("scalar %s: %d", name, w.scalars[name]))
 	}
 	index := w.Standing.index
 	index.stands.Scan(func(key string, st *stand) bool {

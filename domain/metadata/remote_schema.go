@@ -327,8 +327,27 @@ func (c reloadIntrospected) decide(w World) ([]Change, error) {
 // schema that was there stays in use.
 func (s RemoteSchema) Fallen(reason *domain.Error) error {
 	d := s.described()
-	list := []Inconsistency{{Type: d.Type, Definition: encode(d.Definition), Reason: reason.Message}}
-	return inconsistent(list, "cannot continue due to newly found inconsistent metadata", true)
+	return fallen(encode([]Inconsistency{{Type: d.Type, Definition: encode(d.Definition), Reason: reason.Message}}))
+}
+
+// Clashing gives the refusal of a clash, of types or of root fields, the form that
+// a reload has for it; any other stays as it is.
+func (s RemoteSchema) Clashing(refusal *domain.Error) error {
+	switch {
+	case refusal.Fault:
+		return refusal
+	case refusal.Code == domain.RemoteConflicts:
+		return s.Fallen(refusal)
+	case refusal.Code == domain.Unexpected, refusal.Code == domain.ConstraintViolation:
+		return fallen(refusal.Internal)
+	}
+	return refusal
+}
+
+func fallen(list json.RawMessage) error {
+	e := refuse(domain.Unexpected, "cannot continue due to newly found inconsistent metadata")
+	e.Internal, e.Fault = list, true
+	return e
 }
 
 // IntrospectRemoteSchema is introspect_remote_schema.

@@ -150,6 +150,9 @@ func (f RootNames) Queries() iter.Seq2[string, []RootField] { return f.index.all
 // Mutations yields all root fields of mutations, by name.
 func (f RootNames) Mutations() iter.Seq2[string, []RootField] { return f.index.all(mutationsOf) }
 
+// Tables returns the tables whose rows have a type of that name.
+func (f RootNames) Tables(typeName string) []RootField { return f.index.get(typeName, typesOf) }
+
 func queriesOf(ix *rootIndex) *btree.Map[string, []RootField]   { return ix.queries }
 func mutationsOf(ix *rootIndex) *btree.Map[string, []RootField] { return ix.mutations }
 func typesOf(ix *rootIndex) *btree.Map[string, []RootField]     { return ix.types }

@@ -17,8 +17,10 @@ var tableTypeSuffixes = [...]string{
 	"_obj_rel_insert_input", "_arr_rel_insert_input", "_avg_fields", "_sum_fields",
 }
 
-// rootTypes are the names of the types that operations begin at.
-var rootTypes = [...]string{"query_root", "mutation_root", "subscription_root"}
+// IsRootType reports whether a name is that of a type that operations begin at.
+func IsRootType(name string) bool {
+	return name == "query_root" || name == "mutation_root" || name == "subscription_root"
+}
 
 // isTypeOf reports whether a name is that of a type that a table leads to.
 func (t Table) isTypeOf(name string) bool {
@@ -40,8 +42,9 @@ func (w World) hasTableType(name string) bool {
 }
 
 // refuseTypeClashes refuses changes after which a type of actions has the name
-// of a table's type, of a root or of a remote's type, or two remotes have
-// different types of one name.
+// of a table's type or of a root, or two remotes have different types of one
+// name. Whether a remote's types are those of tables, functions and actions is
+// for package schema to say, which makes them.
 func (w World) refuseTypeClashes(changes []Change) error {
 	custom, _ := lookup[CustomTypes](w.Catalog, customTypesKey)
 	for _, c := range changes {
@@ -54,9 +57,9 @@ func (w World) refuseTypeClashes(changes []Change) error {
 		case Table:
 			err = custom.refuseNames(o.isTypeOf)
 		case CustomTypes:
-			err = w.refuseCustomTypes(o)
+			err = o.refuseNames(func(name string) bool { return IsRootType(name) || w.hasTableType(name) })
 		case RemoteSchema:
-			err = w.refuseOtherTypes(o, custom)
+			err = w.refuseOtherTypes(o)
 		}
 		if err != nil {
 			return err
@@ -67,55 +70,26 @@ func (w World) refuseTypeClashes(changes []Change) error {
 
 // refuseNames refuses types of actions whose names are taken.
 func (c CustomTypes) refuseNames(taken func(string) bool) error {
-	names := c.names()
+	names := c.Names()
 	if i := slices.IndexFunc(names, taken); i >= 0 {
 		return refuse(domain.ConstraintViolation, "found conflicting definitions for %q when collecting types from the schema", names[i])
 	}
 	return nil
 }
 
-func (w World) refuseCustomTypes(c CustomTypes) error {
-	taken := func(name string) bool { return slices.Contains(rootTypes[:], name) || w.hasTableType(name) }
-	if err := c.refuseNames(taken); err != nil {
-		return err
-	}
-	for s := range objects[RemoteSchema](w.Catalog.OfKind(KindRemoteSchema)) {
-		if types, err := s.Schema(); err == nil {
-			if names := c.mismatches(types); names != nil {
-				return mismatch(names)
-			}
-		}
-	}
-	return nil
-}
-
-// mismatches lists the types of actions that a remote has too, and that are not
-// scalars on both sides.
-func (c CustomTypes) mismatches(types *ast.Schema) (names []string) {
-	for _, name := range c.names() {
-		if d := types.Types[name]; d != nil && (d.Kind != ast.Scalar || c.Scalar(name) == nil) && !isRoot(types, d) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// refuseOtherTypes refuses a remote schema with types that others have in another form.
-func (w World) refuseOtherTypes(s RemoteSchema, custom CustomTypes) error {
+// refuseOtherTypes refuses a remote schema with types that another has in another form.
+func (w World) refuseOtherTypes(s RemoteSchema) error {
 	types, err := s.Schema()
 	if err != nil {
 		return nil // it falls for that
 	}
-	names := custom.mismatches(types)
+	var names []string
 	for other := range objects[RemoteSchema](w.Catalog.OfKind(KindRemoteSchema)) {
 		if theirs, err := other.Schema(); err == nil && other.Name != s.Name {
 			names = append(names, otherTypes(types, theirs)...)
 		}
 	}
-	if names != nil {
-		return mismatch(names)
-	}
-	return nil
+	return RefuseOtherForms(names)
 }
 
 // otherTypes lists the types of one name that differ. Roots are never shared.
@@ -132,8 +106,12 @@ func isRoot(s *ast.Schema, d *ast.Definition) bool {
 	return d == s.Query || d == s.Mutation || d == s.Subscription
 }
 
-// mismatch is the refusal of types that others have in another form.
-func mismatch(names []string) error {
+// RefuseOtherForms is the refusal of a remote's types that others have in
+// another form; nil for none.
+func RefuseOtherForms(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
 	slices.Sort(names)
 	return refuse(domain.RemoteConflicts, "types: [ %s ] have mismatch with current graphql schema. HINT: Types must be same.",
 		strings.Join(slices.Compact(names), ", "))

@@ -25,12 +25,14 @@ type World struct {
 	Standing Standing
 	// Roots are the names that the catalog's objects take in GraphQL.
 	Roots RootNames
+
+	scalars scalarUse
 }
 
 // NewWorld puts a catalog beside a shape and resolves every object.
 func NewWorld(c Catalog, shape database.Shape, env Environment) World {
 	w := World{Catalog: c, Shape: shape, Env: env, Roots: indexRootNames(c)}
-	w.Standing = w.resolveAll()
+	w.Standing, w.scalars = w.resolveAll(), w.countScalars()
 	return w
 }
 
@@ -40,13 +42,13 @@ func (w World) Evolve(position int64, changes []Change) World {
 	if len(changes) == 0 {
 		return w
 	}
-	before := w.Catalog
-	w.Catalog = before.Evolve(position, changes)
+	before := w
+	w.Catalog = before.Catalog.Evolve(position, changes)
 	keys := make([]Key, len(changes))
 	for i, c := range changes {
 		keys[i] = c.Key()
 	}
-	w.Roots = w.Roots.evolve(before, w.Catalog, keys)
+	w.Roots, w.scalars = w.Roots.evolve(before.Catalog, w.Catalog, keys), before.scalarsAfter(w, keys)
 	w.Standing = w.resolveAgain(keys, nil)
 	return w
 }
@@ -75,7 +77,9 @@ func (w World) WithShape(found database.Found) World {
 	if found.Types != nil && !w.Shape.SameTypes(found.Types) {
 		keys = append(keys, customTypesKey) // and with it the actions
 	}
+	before := w
 	w.Shape = w.Shape.With(other)
+	w.scalars = before.scalarsAfter(w, before.madeOf(moved))
 	if len(moved)+len(keys) > 0 {
 		w.Standing = w.resolveAgain(keys, moved)
 	}

@@ -23,8 +23,7 @@ func (c *call) follow(ctx context.Context, cmd metadata.RunSQL) ([]metadata.Chan
 	if err != nil {
 		return nil, err
 	}
-	c.version.World = decision.World
-	return decision.Changes, nil
+	return decision.Changes, c.take(decision)
 }
 
 // sight looks at the tracked tables again, by the identity that a new name

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"annals/domain"
+	"annals/domain/engine/schema"
 	"annals/domain/metadata"
 	"annals/projections/deliveries"
 )
@@ -67,11 +68,22 @@ func (c *call) decide(ctx context.Context, cmd metadata.Decider) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	c.version.World = decision.World
+	if err := c.take(decision); err != nil {
+		return nil, err
+	}
 	if err := c.capture(ctx, decision.Changes); err != nil {
 		return nil, err
 	}
 	return success, c.record(cmd, decision.Changes)
+}
+
+// take makes a decision the call's, unless the types of GraphQL would clash.
+func (c *call) take(d metadata.Decision) error {
+	if err := schema.RefuseClashes(c.version.World, d); err != nil {
+		return err
+	}
+	c.version.World = d.World
+	return nil
 }
 
 // look reads the shape of some tables and functions anew.
@@ -100,7 +112,9 @@ func (c *call) reload(ctx context.Context, cmd metadata.ReloadMetadata) (json.Ra
 	if err != nil {
 		return nil, err
 	}
-	c.version.World = decision.World
+	if err := c.take(decision); err != nil {
+		return nil, err
+	}
 	if err := c.captureAll(ctx, nil); err != nil {
 		return nil, err
 	}

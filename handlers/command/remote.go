@@ -99,5 +99,11 @@ func (c *call) addRemoteSchema(ctx context.Context, cmd metadata.AddRemoteSchema
 }
 
 func (c *call) reloadRemoteSchema(ctx context.Context, cmd metadata.ReloadRemoteSchema) (json.RawMessage, error) {
-	return c.decide(ctx, cmd.WithIntrospection(c.fetched[cmd.Name].Introspection))
+	fetched := c.fetched[cmd.Name]
+	body, err := c.decide(ctx, cmd.WithIntrospection(fetched.Introspection))
+	var refusal *domain.Error
+	if errors.As(err, &refusal) {
+		return nil, fetched.Clashing(refusal)
+	}
+	return body, err
 }

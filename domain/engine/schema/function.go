@@ -34,7 +34,7 @@ type special struct {
 }
 
 func newFunction(shape *database.Function, s special) *Function {
-	f := &Function{Shape: shape, ArgsType: metadata.GraphQLName(shape.Name) + "_args"}
+	f := &Function{Shape: shape, ArgsType: metadata.GraphQLName(shape.Name) + argsSuffix}
 	unnamed := 0
 	for i, a := range shape.Arguments {
 		element, array := strings.CutPrefix(a.Type, "_")

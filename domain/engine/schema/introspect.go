@@ -40,11 +40,7 @@ func (r *Role) Introspect() *ast.Schema {
 	if mutations := l.mutations(); len(mutations.Fields) > 0 {
 		l.schema.Mutation = mutations
 	}
-	for len(l.pending) > 0 {
-		next := l.pending[len(l.pending)-1]
-		l.pending = l.pending[:len(l.pending)-1]
-		next()
-	}
+	l.finish()
 	for _, d := range []*ast.Definition{l.schema.Query, l.schema.Mutation, l.schema.Subscription} {
 		if d != nil {
 			l.schema.Types[d.Name] = sorted(d)
@@ -89,7 +85,28 @@ func MetaSchema() *ast.Schema {
 type lister struct {
 	role    *Role
 	schema  *ast.Schema
-	pending []func()
+	pending []unfinished
+}
+
+// unfinished is a type whose members are still to be made.
+type unfinished struct {
+	*ast.Definition
+	members func(*ast.Definition)
+}
+
+// finish makes the members of all types that are there, and of those that they
+// refer to.
+func (l *lister) finish() {
+	for len(l.pending) > 0 {
+		next := l.pending[len(l.pending)-1]
+		l.pending = l.pending[:len(l.pending)-1]
+		next.finish()
+	}
+}
+
+func (u unfinished) finish() {
+	u.members(u.Definition)
+	sorted(u.Definition)
 }
 
 // define returns the name of a type, and sees to it that the type is made. Of
@@ -97,10 +114,7 @@ type lister struct {
 func (l *lister) define(d ast.Definition, members func(*ast.Definition)) string {
 	if l.schema.Types[d.Name] == nil {
 		l.schema.Types[d.Name] = &d
-		l.pending = append(l.pending, func() {
-			members(&d)
-			sorted(&d)
-		})
+		l.pending = append(l.pending, unfinished{&d, members})
 	}
 	return d.Name
 }

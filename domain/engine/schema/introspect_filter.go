@@ -105,7 +105,7 @@ func (l *lister) boolExp(t *Table) string {
 func (l *lister) comparison(t Leaf) string {
 	description := fmt.Sprintf("Boolean expression to compare columns of type %q. "+
 		"All fields are combined with logical 'AND'.", t.Name)
-	return l.input(t.Name+"_comparison_exp", description, func() ast.FieldList {
+	return l.input(t.Name+comparisonSuffix, description, func() ast.FieldList {
 		var fields ast.FieldList
 		for _, o := range t.Operators() {
 			fields = append(fields, member(o.Name, l.operand(t, o.Operand), ""))
@@ -215,7 +215,7 @@ func (l *lister) directed(columns []*Column) ast.FieldList {
 }
 
 func (l *lister) direction() string {
-	return l.define(ast.Definition{Kind: ast.Enum, Name: "order_by", Description: "column ordering options"}, func(d *ast.Definition) {
+	return l.define(ast.Definition{Kind: ast.Enum, Name: orderEnum, Description: "column ordering options"}, func(d *ast.Definition) {
 		meanings := map[string]string{
 			"asc": "in ascending order, nulls last", "asc_nulls_first": "in ascending order, nulls first",
 			"asc_nulls_last": "in ascending order, nulls last", "desc": "in descending order, nulls first",
@@ -236,10 +236,13 @@ func (l *lister) aggregateOrderBy(t *Table) string {
 			if len(columns) == 0 {
 				continue
 			}
-			name := l.input(t.Name+"_"+function+"_order_by", fmt.Sprintf("order by %s() on columns of table %q", function, t.Table.Name.Name),
-				func() ast.FieldList { return l.directed(columns) })
-			fields = append(fields, member(function, nullable(name), ""))
+			fields = append(fields, member(function, nullable(l.aggregatedOrderBy(t, function, columns)), ""))
 		}
 		return fields
 	})
+}
+
+func (l *lister) aggregatedOrderBy(t *Table, function string, columns []*Column) string {
+	return l.input(t.Name+"_"+function+"_order_by", fmt.Sprintf("order by %s() on columns of table %q", function, t.Table.Name.Name),
+		func() ast.FieldList { return l.directed(columns) })
 }

@@ -66,16 +66,22 @@ func (l *lister) nestedRows(r *Relationship) string {
 func (l *lister) onConflict(t *Table) string {
 	description := fmt.Sprintf("on conflict condition type for table %q", t.Table.Name.Name)
 	return l.input(t.Name+"_on_conflict", description, func() ast.FieldList {
-		constraint := l.enum(t.Name+"_constraint", fmt.Sprintf("unique or primary key constraints on table %q", t.Table.Name.Name),
-			t.Constraints(), "unique or primary key constraint")
-		column := l.enum(t.Name+"_update_column", fmt.Sprintf("update columns of table %q", t.Table.Name.Name),
-			fieldsOf(t.UpdatableColumns()), "column name")
 		return ast.FieldList{
-			member("constraint", required(constraint), ""),
-			member("update_columns", requiredList(column), ""),
+			member("constraint", required(l.constraint(t)), ""),
+			member("update_columns", requiredList(l.updateColumn(t)), ""),
 			member("where", nullable(l.boolExp(t)), ""),
 		}
 	})
+}
+
+func (l *lister) constraint(t *Table) string {
+	return l.enum(t.Name+"_constraint", fmt.Sprintf("unique or primary key constraints on table %q", t.Table.Name.Name),
+		t.Constraints(), "unique or primary key constraint")
+}
+
+func (l *lister) updateColumn(t *Table) string {
+	return l.enum(t.Name+"_update_column", fmt.Sprintf("update columns of table %q", t.Table.Name.Name),
+		fieldsOf(t.UpdatableColumns()), "column name")
 }
 
 // changeArguments are the ways to change a table's columns.

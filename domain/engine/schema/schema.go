@@ -28,6 +28,7 @@ import (
 type Schema struct {
 	mu          sync.Mutex
 	definitions map[domain.QualifiedName]*kept
+	tableTypes  []tableType
 }
 
 // kept is a definition, nil for a table without one, and what it was made of.
@@ -37,7 +38,9 @@ type kept struct {
 }
 
 // New returns a schema that keeps nothing yet.
-func New() *Schema { return &Schema{definitions: map[domain.QualifiedName]*kept{}} }
+func New() *Schema {
+	return &Schema{definitions: map[domain.QualifiedName]*kept{}, tableTypes: tableTypes()}
+}
 
 // For returns a role's part of a world of its own. Who asks for more than one
 // role keeps a [Schema].
