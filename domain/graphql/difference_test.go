@@ -64,10 +64,43 @@ func TestADocumentThatAnotherSchemaCannotAnswerNamesThePart(t *testing.T) {
 	} {
 		doc, err := parser.ParseQuery(&ast.Source{Input: document})
 		require.NoError(t, err)
-		require.Equal(t, want, graphql.Misfit(doc, before, after), document)
+		require.Equal(t, want, graphql.Fit{Doc: doc, Before: before, After: after}.Misfit(), document)
 	}
 	gone := read(t, `type Query { person(id: Int): Human } type Human { name: String }`)
 	doc, err := parser.ParseQuery(&ast.Source{Input: `{ person(id: 1) { name } }`})
 	require.NoError(t, err)
-	require.Equal(t, "Query.person", graphql.Misfit(doc, before, gone))
+	require.Equal(t, "Query.person", graphql.Fit{Doc: doc, Before: before, After: gone}.Misfit())
+}
+
+func TestWhatADocumentGivesFitsAnotherSchemaOrThePartIsNamed(t *testing.T) {
+	before := read(t, `type Query { find(box: Box, boxes: [Box], size: Size = S, at: Moment, n: Int): Int }
+		input Box { size: Size  inner: Box  list: [[Size]]  gone: Int  old: Int! = 1 } enum Size { S L } scalar Moment`)
+	after := read(t, `type Query { find(box: Box, boxes: [Box], size: Size = S, at: Moment, n: Int!): Int }
+		input Box { size: Size  inner: Box  list: [[Size]]  must: Int!  old: Int! = 1 } enum Size { S M } enum Moment { NOW }`)
+	for document, want := range map[string]string{
+		`{ find(n: 1, box: {must: 1, size: S, inner: {must: 2}}) }`:                       "",
+		`{ find(n: 1, box: null, boxes: [null, {must: 1}]) }`:                             "",
+		`{ find(n: 1, box: {must: 1, gone: 1}) }`:                                         "Box.gone",
+		`{ find(n: 1, box: {size: S}) }`:                                                  "Box.must",
+		`{ find(n: 1, boxes: {must: 1, inner: {}}) }`:                                     "Box.must",
+		`{ find(n: 1, boxes: [{must: 1, list: [[S, L]]}]) }`:                              "Size.L",
+		`{ find(n: 1, size: L) }`:                                                         "Size.L",
+		`query ($s: Size = L) { find(n: 1, size: $s) }`:                                   "Size.L",
+		`query ($s: Size) { find(n: 1, size: $s) }`:                                       "",
+		`query ($b: Box) { find(n: 1, box: $b) }`:                                         "Box.must",
+		`query ($b: Box) { find(n: 1, box: {must: 1, inner: $b}) }`:                       "Box.must",
+		`query ($m: Moment) { find(n: 1, at: $m) }`:                                       "Moment",
+		`{ find(n: 1, at: "now") }`:                                                       "Moment",
+		`{ find }`:                                                                        "Query.find(n:)",
+		`{ find(n: null) }`:                                                               "Query.find(n:)",
+		`query ($n: Int) { find(n: $n) }`:                                                 "Query.find(n:)",
+		`query ($n: Int = 1, $m: Int!) { a: find(n: $n) b: find(n: $m) }`:                 "",
+		`query ($n: Int!) { find(n: $n, box: {must: $n}) }`:                               "",
+		`query a { other } query b($b: Box) { find(n: 1, box: $b) }`:                      "Box.must",
+		`fragment f on Query { find(n: 1, box: {}) } query ($b: Box) { find(n: 1) ...f }`: "Box.must",
+	} {
+		doc, err := parser.ParseQuery(&ast.Source{Input: document})
+		require.NoError(t, err)
+		require.Equal(t, want, graphql.Fit{Doc: doc, Before: before, After: after}.Misfit(), document)
+	}
 }

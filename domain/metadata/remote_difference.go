@@ -72,7 +72,7 @@ func (q QueryCollection) misfits(before, after *ast.Schema) (list []string) {
 		if err != nil {
 			continue // it could not be asked before either
 		}
-		if at := graphql.Misfit(doc, before, after); at != "" {
+		if at := (graphql.Fit{Doc: doc, Before: before, After: after}).Misfit(); at != "" {
 			list = append(list, fmt.Sprintf("query %s of %s, by %s", query.Name, q, at))
 		}
 	}
