@@ -141,5 +141,7 @@ func nothing[C Command](wire.Node) Command {
 	return c
 }
 
-// Refuse is domain.Refuse under the name that reads well in decisions.
-var refuse = domain.Refuse
+// refuse is [domain.Refuse] by the name that reads well in decisions.
+func refuse(code domain.Code, format string, args ...any) *domain.Error {
+	return domain.Refuse(code, format, args...)
+}
