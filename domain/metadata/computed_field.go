@@ -167,7 +167,7 @@ func decodeComputedFieldEntry(n wire.Node, table domain.QualifiedName) ComputedF
 			TableArgument:   wire.Pointer(definition.Optional("table_argument"), wire.Node.Text),
 			SessionArgument: wire.Pointer(definition.Optional("session_argument"), wire.Node.Text),
 		},
-		Comment: wire.Pointer(n.Optional("comment"), wire.Node.String),
+		Comment: decodeComment(n),
 	}
 }
 

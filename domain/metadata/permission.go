@@ -317,7 +317,7 @@ func decodePermissionEntry(n wire.Node, table domain.QualifiedName, action strin
 		Role:       n.Field("role").Text(),
 		Action:     action,
 		Definition: decodePermissionDefinition(n.Field("permission"), action),
-		Comment:    wire.Pointer(n.Optional("comment"), wire.Node.String),
+		Comment:    decodeComment(n),
 	}
 }
 
@@ -455,7 +455,7 @@ func decodeSetPermissionComment(n wire.Node) Command {
 		Table:   n.Field("table").Name(),
 		Role:    n.Field("role").Text(),
 		Action:  n.Field("permission").OneOf(MayInsert, MaySelect, MayUpdate, MayDelete),
-		Comment: wire.Pointer(n.Optional("comment"), wire.Node.String),
+		Comment: decodeComment(n),
 	}
 }
 

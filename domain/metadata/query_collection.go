@@ -67,7 +67,7 @@ func decodeCollection(n wire.Node) QueryCollection {
 		Definition: QueryCollectionQueries{
 			Queries: wire.List(n.Field("definition").Field("queries"), decodeCollectionQuery),
 		},
-		Comment: wire.Pointer(n.Optional("comment"), wire.Node.String),
+		Comment: decodeComment(n),
 	}
 }
 

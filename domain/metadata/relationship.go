@@ -285,7 +285,7 @@ func decodeRelationshipEntry(n wire.Node, table domain.QualifiedName, kind strin
 		Name:    n.Field("name").Text(),
 		Type:    kind,
 		Using:   decodeUsing(n.Field("using"), kind),
-		Comment: wire.Pointer(n.Optional("comment"), wire.Node.String),
+		Comment: decodeComment(n),
 	}
 }
 
@@ -415,7 +415,7 @@ func (SetRelationshipComment) Operation() string { return "set_relationship_comm
 
 func decodeSetRelationshipComment(n wire.Node) Command {
 	return SetRelationshipComment{
-		n.Field("table").Name(), n.Field("relationship").Text(), wire.Pointer(n.Optional("comment"), wire.Node.String),
+		n.Field("table").Name(), n.Field("relationship").Text(), decodeComment(n),
 	}
 }
 
