@@ -79,7 +79,7 @@ func (a Action) resolve(r *resolver) {
 			r.fail("the type: %q is not defined in custom types or it is not a scalar/enum/input_object", name)
 		}
 	}
-	if name, _ := baseType(a.Definition.OutputType); types.object(name) == nil {
+	if name, _ := baseType(a.Definition.OutputType); types.Object(name) == nil {
 		r.fail("the type: %q is not an object type defined in custom types", name)
 	}
 	r.template(a.Definition.Handler)

@@ -66,42 +66,37 @@ func (w World) CustomTypes() CustomTypes {
 }
 
 // Object returns an object type by name, nil when there is none.
-func (c CustomTypes) Object(name string) *CustomObject { return c.object(name) }
+func (c CustomTypes) Object(name string) *CustomObject {
+	return find(c.Objects, func(o CustomObject) bool { return o.Name == name })
+}
 
 // InputObject returns an input object type by name, nil when there is none.
 func (c CustomTypes) InputObject(name string) *CustomInputObject {
-	i := slices.IndexFunc(c.InputObjects, func(o CustomInputObject) bool { return o.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.InputObjects[i]
+	return find(c.InputObjects, func(o CustomInputObject) bool { return o.Name == name })
 }
 
 // Enum returns an enum type by name, nil when there is none.
 func (c CustomTypes) Enum(name string) *CustomEnum {
-	i := slices.IndexFunc(c.Enums, func(e CustomEnum) bool { return e.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.Enums[i]
+	return find(c.Enums, func(e CustomEnum) bool { return e.Name == name })
 }
 
 // Scalar returns a scalar type by name, nil when there is none.
 func (c CustomTypes) Scalar(name string) *CustomScalar {
-	i := slices.IndexFunc(c.Scalars, func(s CustomScalar) bool { return s.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.Scalars[i]
+	return find(c.Scalars, func(s CustomScalar) bool { return s.Name == name })
 }
 
 // Field returns a field of the object type, nil when there is none.
 func (o CustomObject) Field(name string) *CustomField {
-	i := slices.IndexFunc(o.Fields, func(f CustomField) bool { return f.Name == name })
+	return find(o.Fields, func(f CustomField) bool { return f.Name == name })
+}
+
+// find returns the first item of a list that is as wanted, nil when none is.
+func find[T any](list []T, wanted func(T) bool) *T {
+	i := slices.IndexFunc(list, wanted)
 	if i < 0 {
 		return nil
 	}
-	return &o.Fields[i]
+	return &list[i]
 }
 
 // TypeOf reads a stored type reference, such as [String!]!.

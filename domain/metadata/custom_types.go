@@ -132,15 +132,6 @@ func (c CustomTypes) inputTypes() map[string]bool {
 	return names
 }
 
-// object returns an object type by name, nil when there is none.
-func (c CustomTypes) object(name string) *CustomObject {
-	i := slices.IndexFunc(c.Objects, func(o CustomObject) bool { return o.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.Objects[i]
-}
-
 // customTypesValidation collects all that is wrong with a set of types.
 type customTypesValidation struct {
 	types    CustomTypes
@@ -254,7 +245,7 @@ func (v *customTypesValidation) field(o CustomObject, f CustomField) {
 	}
 	name, _ := baseType(f.Type)
 	switch {
-	case v.types.object(name) != nil:
+	case v.types.Object(name) != nil:
 		v.fault("the type %q of the field %q in the object type %q is object type which isn't allowed", name, f.Name, o.Name)
 	case !v.leaves[name] && !v.databaseType(name):
 		v.fault("the type %q for field %q in  object type %q does not exist", name, f.Name, o.Name)

@@ -85,11 +85,7 @@ type alteredTable struct{ old, new *database.Table }
 
 // column returns what became of a column; nil when it was dropped.
 func (a alteredTable) column(c database.Column) *database.Column {
-	i := slices.IndexFunc(a.new.Columns, func(n database.Column) bool { return n.Number == c.Number })
-	if i < 0 {
-		return nil
-	}
-	return &a.new.Columns[i]
+	return find(a.new.Columns, func(n database.Column) bool { return n.Number == c.Number })
 }
 
 func (a alteredTable) droppedColumns() []string {

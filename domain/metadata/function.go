@@ -125,12 +125,7 @@ func unusableArguments(f *database.Function) []string {
 }
 
 func argumentNamed(f *database.Function, name string) *database.Argument {
-	for i := range f.Arguments {
-		if f.Arguments[i].Name == name {
-			return &f.Arguments[i]
-		}
-	}
-	return nil
+	return find(f.Arguments, func(a database.Argument) bool { return a.Name == name })
 }
 
 func isJSON(a *database.Argument) bool { return a.Type == "json" || a.Type == "jsonb" }

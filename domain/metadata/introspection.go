@@ -109,21 +109,11 @@ func (i *introspection) queryRoot() *remoteType {
 }
 
 func (t *remoteType) field(name string) *remoteField {
-	for i := range t.Fields {
-		if t.Fields[i].Name == name {
-			return &t.Fields[i]
-		}
-	}
-	return nil
+	return find(t.Fields, func(f remoteField) bool { return f.Name == name })
 }
 
 func findInput(inputs []remoteInput, name string) *remoteInput {
-	for i := range inputs {
-		if inputs[i].Name == name {
-			return &inputs[i]
-		}
-	}
-	return nil
+	return find(inputs, func(i remoteInput) bool { return i.Name == name })
 }
 
 // base returns the name of the type without its wrappers, and how many lists
