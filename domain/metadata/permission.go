@@ -350,7 +350,8 @@ func decodePermissionDefinition(n wire.Node, action string) PermissionDefinition
 }
 
 // decodeExpression reads a boolean expression as it is; what it names is
-// looked up when the permission is resolved.
+// looked up when the permission is resolved, or in the world that the command
+// meets.
 func decodeExpression(n wire.Node) json.RawMessage {
 	if !n.Given() {
 		return nil

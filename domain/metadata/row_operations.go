@@ -174,7 +174,7 @@ func decodeInsert(n wire.Node) Command {
 func decodeUpdate(n wire.Node) Command {
 	return Update{
 		Table:     n.Field("table").Name(),
-		Where:     decodeWhere(n.Field("where")),
+		Where:     decodeExpression(n.Field("where")),
 		Changes:   decodeRowChanges(n),
 		Returning: wire.List(n.Optional("returning"), decodeRowColumn),
 	}
@@ -183,7 +183,7 @@ func decodeUpdate(n wire.Node) Command {
 func decodeDelete(n wire.Node) Command {
 	return Delete{
 		Table:     n.Field("table").Name(),
-		Where:     decodeWhere(n.Field("where")),
+		Where:     decodeExpression(n.Field("where")),
 		Returning: wire.List(n.Optional("returning"), decodeRowColumn),
 	}
 }
@@ -191,7 +191,7 @@ func decodeDelete(n wire.Node) Command {
 func decodeCount(n wire.Node) Command {
 	return Count{
 		Table:    n.Field("table").Name(),
-		Where:    decodeWhere(n.Optional("where")),
+		Where:    decodeExpression(n.Optional("where")),
 		Distinct: wire.List(n.Optional("distinct"), wire.Node.Column),
 	}
 }
@@ -199,8 +199,8 @@ func decodeCount(n wire.Node) Command {
 func decodeRowSelection(n wire.Node) RowSelection {
 	return RowSelection{
 		Columns: wire.List(n.Field("columns"), decodeRowColumn),
-		Where:   decodeWhere(n.Optional("where")),
-		OrderBy: decodeRowOrders(n.Optional("order_by")),
+		Where:   decodeExpression(n.Optional("where")),
+		OrderBy: oneOrMany(n.Optional("order_by"), decodeRowOrder),
 		Limit:   wire.Pointer(n.Optional("limit"), wire.Node.Int),
 		Offset:  wire.Pointer(n.Optional("offset"), wire.Node.Int),
 	}
@@ -212,25 +212,6 @@ func decodeRowColumn(n wire.Node) RowColumn {
 	}
 	selection := decodeRowSelection(n)
 	return RowColumn{n.Field("name").Column(), n.Optional("alias").String(), &selection}
-}
-
-// decodeWhere reads an expression; what it names is looked up later, in the
-// world that the command meets.
-func decodeWhere(n wire.Node) json.RawMessage {
-	for range n.Members() { // it must be an object
-		break
-	}
-	return n.Raw()
-}
-
-func decodeRowOrders(n wire.Node) []RowOrder {
-	switch {
-	case !n.Present():
-		return nil
-	case n.Kind() == wire.Array:
-		return wire.List(n, decodeRowOrder)
-	}
-	return []RowOrder{decodeRowOrder(n)}
 }
 
 func decodeRowOrder(n wire.Node) RowOrder {
