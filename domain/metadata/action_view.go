@@ -17,7 +17,7 @@ func (w World) ActionNamed(name string) (Action, bool) {
 
 // MayCall reports whether a role may call an action.
 func (w World) MayCall(action, role string) bool {
-	return role == domain.AdminRole || w.Standing.index.has(actionPermissionKey(action, role))
+	return role == domain.AdminRole || w.Standing.Stands(actionPermissionKey(action, role))
 }
 
 // Asynchronous reports whether the action answers with an id at once, and is

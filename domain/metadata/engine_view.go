@@ -16,22 +16,17 @@ import (
 
 // standingObject returns an object of a known type that stands.
 func standingObject[T Object](w World, key Key) (object T, ok bool) {
-	if !w.Standing.index.has(key) {
+	if !w.Standing.Stands(key) {
 		return object, false
 	}
 	return lookup[T](w.Catalog, key)
-}
-
-// has is Stands for a world that may be empty.
-func (s *standings) has(key Key) bool {
-	return s != nil && Standing{s}.Stands(key)
 }
 
 // standingObjects yields those objects that stand.
 func standingObjects[T Object](w World, entries iter.Seq[*Entry]) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for o := range objects[T](entries) {
-			if w.Standing.index.has(o.Key()) && !yield(o) {
+			if w.Standing.Stands(o.Key()) && !yield(o) {
 				return
 			}
 		}

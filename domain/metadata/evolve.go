@@ -15,7 +15,7 @@ func (c Catalog) Evolve(position int64, changes []Change) Catalog {
 	}
 	f := Fold{entries: c.tree.copy()}
 	for _, change := range changes {
-		f.apply(position, change.Key(), change.Definition)
+		f.Put(change.Key(), position, change.Definition)
 	}
 	return f.Catalog()
 }
@@ -34,8 +34,9 @@ func (f *Fold) Catalog() Catalog {
 	return Catalog{&tree{entries: entries}}
 }
 
-// Put adds an object as it was saved: from the persisted catalog or a
-// snapshot. The definition is kept, not copied.
+// Put gives an object a definition, such as it was saved with in the persisted
+// catalog or a snapshot; nil takes the object away. The definition is kept, not
+// copied.
 func (f *Fold) Put(key Key, position int64, definition json.RawMessage) {
 	f.set(key.stored(), key, position, definition)
 }
@@ -62,10 +63,6 @@ func (f *Fold) Event(position int64, schemaVersion int, changes []byte) error {
 		return fmt.Errorf("event %d: its changes are not a list of changes", position)
 	}
 	return nil
-}
-
-func (f *Fold) apply(position int64, key Key, definition json.RawMessage) {
-	f.set(key.stored(), key, position, definition)
 }
 
 // set puts an object under its stored key, or removes it when it has no

@@ -197,8 +197,12 @@ func (s Standing) dependentsOfTable(t domain.QualifiedName) iter.Seq[Key] {
 	}
 }
 
-// Stands reports whether an object is in the catalog and consistent.
+// Stands reports whether an object is in the catalog and consistent. In the
+// zero Standing nothing is.
 func (s Standing) Stands(key Key) bool {
+	if s.index == nil {
+		return false
+	}
 	st := s.index.get(key)
 	return st != nil && st.reason == ""
 }

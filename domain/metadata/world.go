@@ -150,7 +150,7 @@ func (c Catalog) hasKind(kind Kind) bool {
 func NamesOfChanges(changes []Change) Names {
 	f := FoldFrom(Catalog{})
 	for _, c := range changes {
-		f.apply(0, c.Key(), c.Definition)
+		f.Put(c.Key(), 0, c.Definition)
 	}
 	return f.Catalog().Names()
 }
