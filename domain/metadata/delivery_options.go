@@ -123,9 +123,6 @@ func (o DeliveryOptions) resolve(r *resolver) {
 	}
 }
 
-// Variable returns the value of a variable of the environment, which must be set.
-func (env Environment) Variable(name string) (string, error) { return env.lookup(name) }
-
 // EventTrigger returns an event trigger that can stand in the world as it is.
 func (w World) EventTrigger(name string) (EventTrigger, error) {
 	t, known := lookup[EventTrigger](w.Catalog, eventTriggerKey(name))
@@ -147,7 +144,7 @@ func (w World) CronTrigger(name string) (CronTrigger, error) {
 // ResolvedWebhook is the address that the trigger calls.
 func (t EventTrigger) ResolvedWebhook(env Environment) (string, error) {
 	if t.WebhookFromEnv != nil {
-		return env.lookup(*t.WebhookFromEnv)
+		return env.Variable(*t.WebhookFromEnv)
 	}
 	return ResolveURL(*t.Webhook, env)
 }

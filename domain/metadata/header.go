@@ -100,11 +100,12 @@ func (h Header) resolve(env Environment) (string, error) {
 	if h.Value != nil {
 		return *h.Value, nil
 	}
-	return env.lookup(*h.ValueFromEnv)
+	return env.Variable(*h.ValueFromEnv)
 }
 
-// lookup returns the value of a variable that must be set.
-func (env Environment) lookup(name string) (string, error) {
+// Variable returns the value of a variable, which must be set: one that is not
+// is a refusal with not-found.
+func (env Environment) Variable(name string) (string, error) {
 	value, ok := env[name]
 	if !ok {
 		return "", refuse(domain.NotFound, "environment variable '%s' not set", name)
