@@ -112,10 +112,10 @@ func refuseNUL(n wire.Node) {
 
 // Check refuses a trigger that does not exist or cannot be invoked by hand.
 func (c InvokeEventTrigger) Check(w World) error {
-	trigger, ok := lookup[EventTrigger](w.Catalog, eventTriggerKey(c.Name))
+	trigger, err := w.KnownEventTrigger(c.Name)
 	switch {
-	case !ok:
-		return noEventTrigger(c.Name)
+	case err != nil:
+		return err
 	case !trigger.Definition.EnableManual:
 		return refuse(domain.NotSupported, "manual mode is not enabled for event trigger")
 	}
@@ -128,7 +128,7 @@ func noEventTrigger(name string) error {
 
 // KnownEventTrigger returns an event trigger of the catalog, or refuses.
 func (w World) KnownEventTrigger(name string) (EventTrigger, error) {
-	t, ok := lookup[EventTrigger](w.Catalog, eventTriggerKey(name))
+	t, ok := w.Catalog.EventTrigger(name)
 	if !ok {
 		return t, noEventTrigger(name)
 	}

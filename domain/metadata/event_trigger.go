@@ -349,7 +349,7 @@ func (c CreateEventTrigger) decide(w World) ([]Change, error) {
 	old, known := lookup[EventTrigger](w.Catalog, c.Key())
 	switch {
 	case c.Replace && !known:
-		return nil, refuse(domain.NotExists, "event trigger %q does not exist", c.Name)
+		return nil, noEventTrigger(c.Name)
 	case c.Replace && old.Table != c.Table:
 		return nil, refuse(domain.NotSupported, "cannot replace table or schema for trigger")
 	}

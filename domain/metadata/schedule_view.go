@@ -17,11 +17,6 @@ func (w World) CronTriggers() iter.Seq2[int64, CronTrigger] {
 	}
 }
 
-// EventTriggers yields all event triggers, by name.
-func (w World) EventTriggers() iter.Seq[EventTrigger] {
-	return objects[EventTrigger](w.Catalog.OfKind(KindEventTrigger))
-}
-
 // SidesOf reads what a change found and what it left; nil where there was
 // nothing, or is nothing now. T is the type of the kind's objects.
 func SidesOf[T Object](c Change) (before, after *T, err error) {

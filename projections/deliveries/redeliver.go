@@ -148,7 +148,7 @@ func triggersOf(w metadata.World, name string) []string {
 		return []string{name}
 	}
 	names := []string{}
-	for t := range w.EventTriggers() {
+	for t := range w.Catalog.EventTriggers() {
 		names = append(names, t.Name)
 	}
 	return names
