@@ -1,26 +1,21 @@
 package metadata
 
-import "annals/domain/wire"
+import (
+	"slices"
 
-// pgAliases returns the names that clients of the next generation send for
-// operations on the database: pg_ before the name, and a source, of which
-// there is only "default".
-func pgAliases(ops []operation, names ...string) []operation {
-	var aliases []operation
+	"annals/domain/wire"
+)
+
+// withPgAliases adds to operations on the database the names that clients of
+// the next generation send for some of them: pg_ before the name, and a source,
+// of which there is only "default".
+func withPgAliases(ops []operation, names ...string) []operation {
 	for _, op := range ops {
-		for _, name := range names {
-			if op.name == name && op.version == 1 {
-				aliases = append(aliases, operation{"pg_" + name, 1, ofDefaultSource(op.decode)})
-			}
+		if op.version == 1 && slices.Contains(names, op.name) {
+			ops = append(ops, operation{"pg_" + op.name, 1, ofDefaultSource(op.decode)})
 		}
 	}
-	return aliases
-}
-
-// withPgAliases adds to operations the names that clients of the next
-// generation have for some of them.
-func withPgAliases(ops []operation, names ...string) []operation {
-	return append(ops, pgAliases(ops, names...)...)
+	return ops
 }
 
 // ofDefaultSource refuses a source that does not exist.

@@ -21,8 +21,8 @@ var documentOperations = []operation{
 	{"dump_internal_state", 1, nothing[DumpInternalState]},
 }
 
-// DocumentVersion is the version of the metadata document that is exported.
-const DocumentVersion = 2
+// documentVersion is the version of the metadata document that is exported.
+const documentVersion = 2
 
 // document is the metadata as one JSON document. Its members stand in the
 // order, and are left out by the rules, that v1.3's users know.
@@ -61,7 +61,7 @@ func Export(c Catalog) json.RawMessage {
 		triggers[t.Table] = append(triggers[t.Table], t)
 	}
 	doc := document{
-		Version:      DocumentVersion,
+		Version:      documentVersion,
 		Tables:       []tableEntry{},
 		Functions:    exportAll(objects[Function](c.OfKind(KindFunction)), byQualifiedName(func(f Function) domain.QualifiedName { return f.Name })),
 		Remote:       exportAll(objects[RemoteSchema](c.OfKind(KindRemoteSchema)), byName(func(r RemoteSchema) string { return r.Name })),

@@ -130,10 +130,10 @@ func argumentNamed(f *database.Function, name string) *database.Argument {
 
 func isJSON(a *database.Argument) bool { return a.Type == "json" || a.Type == "jsonb" }
 
-// decodeFunctionEntry reads a function of the metadata document: in version 1
-// its name only.
-func decodeFunctionEntry(n wire.Node, documentVersion int) Function {
-	if documentVersion == 1 {
+// decodeFunctionEntry reads a function of a metadata document: in version 1 of
+// documents its name only.
+func decodeFunctionEntry(n wire.Node, version int) Function {
+	if version == 1 {
 		return Function{Name: n.Name()}
 	}
 	return decodeFunction(n)

@@ -23,8 +23,8 @@ type Moment struct {
 // IsNow reports whether no point was named.
 func (m Moment) IsNow() bool { return m.Position == nil && m.Time == nil }
 
-// ParseMoment reads a position, or a time as RFC 3339 has it.
-func ParseMoment(text string) (Moment, bool) {
+// parseMoment reads a position, or a time as RFC 3339 has it.
+func parseMoment(text string) (Moment, bool) {
 	if p, err := strconv.ParseInt(text, 10, 64); err == nil && p >= 0 {
 		return Moment{Position: &p}, true
 	}
@@ -46,7 +46,7 @@ func DecodeMoment(n wire.Node) Moment {
 	case wire.String:
 		text = n.String()
 	}
-	m, ok := ParseMoment(text)
+	m, ok := parseMoment(text)
 	if !ok {
 		n.Fail("expected a position of the history, or a time such as 2026-01-31T12:00:00Z")
 	}

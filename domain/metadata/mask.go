@@ -194,7 +194,7 @@ func maskQuery(query string) string {
 
 // maskLiterals hides a text but for the templates in it.
 func maskLiterals(text string) string {
-	t, err := ParseURLTemplate(text)
+	t, err := parseURLTemplate(text)
 	if err != nil {
 		return masked
 	}

@@ -7,9 +7,7 @@ import (
 	"annals/domain/wire"
 )
 
-var runSQLOperations = []operation{{"run_sql", 1, decodeRunSQL}}
-
-var sqlOperations = append(runSQLOperations, pgAliases(runSQLOperations, "run_sql")...)
+var sqlOperations = withPgAliases([]operation{{"run_sql", 1, decodeRunSQL}}, "run_sql")
 
 // RunSQL is run_sql: SQL text of one or more statements, run in the command's
 // transaction.
@@ -53,7 +51,7 @@ func (c RunSQL) ChecksMetadata() bool {
 // effect wholly or not at all, so its text may not end the transaction.
 func sqlText(n wire.Node) string {
 	text := n.String()
-	if verb, ends := EndsTransaction(text); ends {
+	if verb, ends := endsTransaction(text); ends {
 		n.FailCode(domain.NotSupported,
 			"%s is not allowed: the text runs in one transaction, which commits when all of it has succeeded; leave %s out", verb, verb)
 	}

@@ -9,13 +9,13 @@ var transactionControl = map[string]bool{
 	"ABORT": true, "ROLLBACK": true, "PREPARE TRANSACTION": true,
 }
 
-// EndsTransaction finds a statement in SQL text that would begin or end a
+// endsTransaction finds a statement in SQL text that would begin or end a
 // transaction. It reads the text as PostgreSQL does with
 // standard_conforming_strings on: quoted text, dollar quotes, comments and
 // the bodies of SQL-standard functions hide what is in them. Text that lies
 // about itself gets past it; the command handler therefore also looks whether
 // its transaction is still the same.
-func EndsTransaction(sql string) (statement string, found bool) {
+func endsTransaction(sql string) (statement string, found bool) {
 	l := sqlLexer{text: sql}
 	for l.next() {
 		if transactionControl[l.verb()] {
@@ -123,8 +123,8 @@ func (l *sqlLexer) word() string {
 	return l.text[start:l.at]
 }
 
-// quoted skips a quoted text; a doubled quote is one of it, and in an E”
-// string a backslash takes the next byte along.
+// quoted skips a quoted text; a doubled quote is one of it, and in an
+// E” string a backslash takes the next byte along.
 func (l *sqlLexer) quoted(quote byte, backslash bool) {
 	for l.at++; l.at < len(l.text); l.at++ {
 		switch {

@@ -13,7 +13,7 @@ func TestStatementsThatEndTheTransactionAreFound(t *testing.T) {
 		`select "a;b"; commit`, `select E'\';'; commit`, "select e'a''\\'' ; commit", "prepare transaction 'x'", "select (1;2); select 1); commit",
 		"create function f() returns int language sql begin atomic select case when true then 1 end; end; commit",
 	} {
-		_, found := EndsTransaction(sql)
+		_, found := endsTransaction(sql)
 		require.True(t, found, sql)
 	}
 }
@@ -25,12 +25,12 @@ func TestStatementsThatStayInTheTransactionAreLetThrough(t *testing.T) {
 		"create function f() returns int language sql begin atomic select 1; select 2; end", `select E'\'; commit; --'`,
 		"create table committed (begin_at int); select begin_at as end from committed", "select $1", "select 1 as commit", "explain select 1",
 	} {
-		verb, found := EndsTransaction(sql)
+		verb, found := endsTransaction(sql)
 		require.False(t, found, "%s: %s", sql, verb)
 	}
 }
 
 func FuzzReadingStatementsEnds(f *testing.F) {
 	f.Add("select $x$ ; /* ' \" E'\\")
-	f.Fuzz(func(t *testing.T, sql string) { EndsTransaction(sql) })
+	f.Fuzz(func(t *testing.T, sql string) { endsTransaction(sql) })
 }

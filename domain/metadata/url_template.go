@@ -9,10 +9,10 @@ import (
 	"annals/domain/wire"
 )
 
-// URLTemplate is the text of a URL in which {{NAME}} stands for the value of
+// urlTemplate is the text of a URL in which {{NAME}} stands for the value of
 // an environment variable. The name is all that stands between the braces,
 // blanks included; the value is put in as it is.
-type URLTemplate struct{ parts []templatePart }
+type urlTemplate struct{ parts []templatePart }
 
 // templatePart is literal text, or the name of a variable.
 type templatePart struct {
@@ -20,9 +20,9 @@ type templatePart struct {
 	variable bool
 }
 
-// ParseURLTemplate reads a template.
-func ParseURLTemplate(text string) (URLTemplate, error) {
-	var t URLTemplate
+// parseURLTemplate reads a template.
+func parseURLTemplate(text string) (urlTemplate, error) {
+	var t urlTemplate
 	for {
 		before, rest, found := strings.Cut(text, "{{")
 		if before != "" {
@@ -34,9 +34,9 @@ func ParseURLTemplate(text string) (URLTemplate, error) {
 		name, after, closed := strings.Cut(rest, "}}")
 		switch {
 		case !closed:
-			return URLTemplate{}, errors.New(`"{{" is not followed by "}}"`)
+			return urlTemplate{}, errors.New(`"{{" is not followed by "}}"`)
 		case name == "":
-			return URLTemplate{}, errors.New(`no name stands between "{{" and "}}"`)
+			return urlTemplate{}, errors.New(`no name stands between "{{" and "}}"`)
 		}
 		t.parts = append(t.parts, templatePart{text: name, variable: true})
 		text = after
@@ -44,7 +44,7 @@ func ParseURLTemplate(text string) (URLTemplate, error) {
 }
 
 // Variables returns the names of the variables, each once, in order.
-func (t URLTemplate) Variables() []string {
+func (t urlTemplate) Variables() []string {
 	var names []string
 	for _, p := range t.parts {
 		if p.variable && !slices.Contains(names, p.text) {
@@ -56,7 +56,7 @@ func (t URLTemplate) Variables() []string {
 
 // Resolve puts the values in. Variables that are not set are a refusal with
 // unexpected, which names them all.
-func (t URLTemplate) Resolve(env Environment) (string, error) {
+func (t urlTemplate) Resolve(env Environment) (string, error) {
 	var missing []string
 	for _, name := range t.Variables() {
 		if _, ok := env[name]; !ok {
@@ -79,7 +79,7 @@ func (t URLTemplate) Resolve(env Environment) (string, error) {
 
 // ResolveURL parses a template and resolves it.
 func ResolveURL(template string, env Environment) (string, error) {
-	t, err := ParseURLTemplate(template)
+	t, err := parseURLTemplate(template)
 	if err != nil {
 		return "", refuse(domain.ParseFailed, "Parsing URL template failed: %s", err)
 	}
@@ -90,7 +90,7 @@ func ResolveURL(template string, env Environment) (string, error) {
 // variables of the service itself.
 func decodeURLTemplate(n wire.Node) string {
 	text := n.Text()
-	t, err := ParseURLTemplate(text)
+	t, err := parseURLTemplate(text)
 	if err != nil {
 		n.Fail("Parsing URL template failed: %s", err)
 	}

@@ -39,7 +39,7 @@ func TestATemplateNamesEveryVariableThatIsNotSet(t *testing.T) {
 
 func TestATemplateMustCloseItsBraces(t *testing.T) {
 	for _, text := range []string{"{{", "http://{{A", "{{A}}{{", "{{}}", "x{{A} }"} {
-		_, err := ParseURLTemplate(text)
+		_, err := parseURLTemplate(text)
 		require.Error(t, err, text)
 	}
 	given(t, shapeOf()).
