@@ -171,7 +171,7 @@ func (e expressionResolver) rows(n wire.Node, t *database.Table) {
 }
 
 func (e expressionResolver) exists(n wire.Node) {
-	name, where := signed(n, "table").Name(), signed(n, "where")
+	name, where := ExistsMembers(n)
 	if n.Failed() {
 		return
 	}

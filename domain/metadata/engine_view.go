@@ -199,8 +199,7 @@ func (e expressionWalk[C]) rows(n wire.Node, t *database.Table) C {
 		case wordNot:
 			all = append(all, e.visitor.Not(e.rows(member, t)))
 		case wordExists:
-			table := signed(member, "table").Name()
-			if other, where, ok := e.of(table, signed(member, "where")); ok {
+			if other, where, ok := e.of(ExistsMembers(member)); ok {
 				all = append(all, e.visitor.Exists(other, where))
 			}
 		default:

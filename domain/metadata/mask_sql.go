@@ -21,7 +21,7 @@ type sqlMasker struct {
 	out strings.Builder
 	// expecting is set after the word PASSWORD, up to what follows it.
 	expecting bool
-	// word is the last word, when nothing came after it.
+	// last is the last word, when nothing came after it.
 	last string
 }
 

@@ -46,7 +46,7 @@ type subject struct {
 	created, changed, dropped string
 }
 
-// subjects lists the kinds. The order is the one in which they can be
+// subjectList lists the kinds. The order is the one in which they can be
 // resolved: a kind only needs kinds before it.
 var subjectList = []subject{
 	tableSubject, functionSubject, relationshipSubject, computedFieldSubject,

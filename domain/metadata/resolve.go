@@ -83,7 +83,7 @@ func (r *resolver) table(name domain.QualifiedName) (Table, *database.Table, boo
 
 func (r *resolver) standingTable(name domain.QualifiedName) (Table, *database.Table, bool) {
 	r.need(needTable(name))
-	key := keyOf(KindTable, name.Schema, name.Name)
+	key := tableKey(name)
 	table, ok := lookup[Table](r.world.Catalog, key)
 	if !ok || !r.world.Standing.Stands(key) {
 		return Table{}, nil, false
@@ -105,14 +105,15 @@ func (r *resolver) stands(key Key) bool {
 	return r.world.Standing.Stands(key)
 }
 
-// env notes the need of an environment variable; it must be set.
+// env makes sure that an environment variable is set. It is no need: the
+// environment is read once, at the start.
 func (r *resolver) env(name string) {
 	if _, ok := r.world.Env[name]; !ok {
 		r.fail("environment variable '%s' not set", name)
 	}
 }
 
-// fieldNamed lists the kinds of objects that are fields of a table's type.
+// fieldKinds lists the kinds of objects that are fields of a table's type.
 var fieldKinds = []Kind{KindRelationship, KindComputedField, KindRemoteRelationship}
 
 // field makes sure that a field of the object's own table has its name alone:
@@ -175,7 +176,7 @@ func (w World) resolveAgain(keys []Key, moved []Need) Standing {
 	w.Standing = Standing{index}
 	todo := newAgenda(keys)
 	for _, n := range moved {
-		todo.addAll(index.dependents(string(n) + "\x00"))
+		todo.addAll(w.Standing.dependentsOf(n))
 		if key, ok := tableOfNeed(n); ok {
 			todo.add(key)
 		}
@@ -203,10 +204,9 @@ func (w World) resolveAgain(keys []Key, moved []Need) Standing {
 // addDependents puts on the agenda who needs an object, or the field name
 // that it takes or gives up.
 func (w World) addDependents(todo *agenda, key Key) {
-	index := w.Standing.index
-	todo.addAll(index.dependents(string(needObject(key)) + "\x00"))
+	todo.addAll(w.Standing.dependentsOf(needObject(key)))
 	if slices.Contains(fieldKinds, key.Kind) {
-		todo.addAll(index.dependents("field " + key.Name + "\x00"))
+		todo.addAll(w.Standing.dependentsOf(Need("field " + key.Name)))
 	}
 }
 

@@ -70,15 +70,13 @@ func (s *scanner) member(name []byte) {
 	case "key":
 		s.name = s.stringValue()
 	case "definition":
-		if raw := s.value(); !bytes.Equal(raw, nullText) {
+		if raw := s.value(); string(raw) != "null" {
 			s.definition = raw
 		}
 	default:
 		s.value()
 	}
 }
-
-var nullText = []byte("null")
 
 // kindOf finds the constant of a kind, so that a fold shares one string.
 func kindOf(b []byte) Kind {

@@ -20,7 +20,7 @@ type Need string
 
 func needObject(k Key) Need { return Need(k.String()) }
 
-func needTable(t domain.QualifiedName) Need { return needObject(keyOf(KindTable, t.Schema, t.Name)) }
+func needTable(t domain.QualifiedName) Need { return needObject(tableKey(t)) }
 
 // needColumn is a column of the user's database. It is what a drop or rename
 // of the column touches.
