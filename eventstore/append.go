@@ -72,7 +72,10 @@ func (s *Store) Lock(ctx context.Context, tx pgx.Tx) (Head, error) {
 func (s *Store) AppendTx(ctx context.Context, tx pgx.Tx, expected Expected, events ...Event) ([]Recorded, error) {
 	if len(events) == 0 {
 		head, err := s.Lock(ctx, tx)
-		return nil, errors.Join(err, expected.refuses(head.Position))
+		if err != nil {
+			return nil, err
+		}
+		return nil, expected.refuses(head.Position)
 	}
 	if err := validate(events); err != nil {
 		return nil, err
@@ -102,8 +105,11 @@ var appendOneWithObjectsSQL string
 func appendOne(ctx context.Context, q Querier, expected Expected, e *Event) ([]Recorded, error) {
 	for {
 		r, err := tryAppendOne(ctx, q, expected, e)
+		if err == nil {
+			return []Recorded{r}, nil
+		}
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return []Recorded{r}, err
+			return nil, err
 		}
 		head, err := scanHead(q.QueryRow(ctx, headSQL))
 		if err != nil {

@@ -56,7 +56,10 @@ func (s *Store) Append(ctx context.Context, expected Expected, events ...Event) 
 	}
 	if len(events) == 0 {
 		head, err := s.Head(ctx)
-		return nil, errors.Join(err, expected.refuses(head.Position))
+		if err != nil {
+			return nil, err
+		}
+		return nil, expected.refuses(head.Position)
 	}
 	c := &call{ctx: ctx, expected: expected, events: events}
 	batch, err := s.group.enter(c)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -104,6 +105,12 @@ func testNothing(t *testing.T, store *eventstore.Store, pool *pgxpool.Pool) {
 		return err
 	})
 	require.ErrorIs(t, err, want)
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = store.Append(ended, eventstore.At(7))
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorAs(t, err, &eventstore.VersionConflict{}, "nobody knows where the log ends")
 }
 
 func testInvalid(t *testing.T, store *eventstore.Store, pool *pgxpool.Pool) {
