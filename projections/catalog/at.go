@@ -1,12 +1,10 @@
 package catalog
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 
@@ -79,32 +77,36 @@ func decodeSnapshot(state []byte) (metadata.Catalog, error) {
 	if err != nil {
 		return metadata.Catalog{}, err
 	}
-	in := bufio.NewReader(z)
+	rest, err := io.ReadAll(z)
+	if err != nil {
+		return metadata.Catalog{}, err
+	}
 	fold := metadata.FoldFrom(metadata.Catalog{})
-	for {
-		var position int64
-		switch err := binary.Read(in, binary.BigEndian, &position); {
-		case errors.Is(err, io.EOF):
-			return fold.Catalog(), nil
-		case err != nil:
-			return metadata.Catalog{}, err
+	for len(rest) > 0 {
+		if len(rest) < 8 {
+			return metadata.Catalog{}, io.ErrUnexpectedEOF
 		}
+		position := int64(binary.BigEndian.Uint64(rest))
+		rest = rest[8:]
 		var parts [3][]byte
 		for i := range parts {
-			if parts[i], err = readPart(in); err != nil {
+			if parts[i], rest, err = cutPart(rest); err != nil {
 				return metadata.Catalog{}, err
 			}
 		}
 		fold.Put(metadata.Key{Kind: metadata.Kind(parts[0]), Name: string(parts[1])}, position, parts[2])
 	}
+	return fold.Catalog(), nil
 }
 
-func readPart(in io.Reader) ([]byte, error) {
-	var n uint32
-	if err := binary.Read(in, binary.BigEndian, &n); err != nil {
-		return nil, err
+// cutPart takes a part off the front.
+func cutPart(b []byte) (part, rest []byte, err error) {
+	if len(b) < 4 {
+		return nil, nil, io.ErrUnexpectedEOF
 	}
-	part := make([]byte, n)
-	_, err := io.ReadFull(in, part)
-	return part, err
+	n := int64(binary.BigEndian.Uint32(b))
+	if b = b[4:]; int64(len(b)) < n {
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	return b[:n:n], b[n:], nil
 }

@@ -1,7 +1,10 @@
 package catalog
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,5 +63,16 @@ func TestADamagedSnapshotIsAnErrorNotACatalog(t *testing.T) {
 	for i := range state {
 		_, err := decodeSnapshot(state[:i])
 		require.Error(t, err, i)
+	}
+	for _, entries := range []string{
+		"\x00", "\x00\x00\x00\x00\x00\x00\x00\x01", "\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00",
+		"\x00\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xfftable",
+	} {
+		var state bytes.Buffer
+		z := gzip.NewWriter(&state)
+		z.Write([]byte(entries))
+		require.NoError(t, z.Close())
+		_, err := decodeSnapshot(state.Bytes())
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	}
 }
