@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -45,14 +46,7 @@ func load(ctx context.Context, tx pgx.Tx) (metadata.Catalog, error) {
 	for rows.Next() {
 		raw := rows.RawValues()
 		key := metadata.Key{Kind: metadata.Kind(raw[0]), Name: string(raw[1])}
-		fold.Put(key, int64(be64(raw[3])), bytes.Clone(raw[2]))
+		fold.Put(key, int64(binary.BigEndian.Uint64(raw[3])), bytes.Clone(raw[2]))
 	}
 	return fold.Catalog(), rows.Err()
-}
-
-func be64(b []byte) (n uint64) {
-	for _, c := range b {
-		n = n<<8 | uint64(c)
-	}
-	return n
 }
