@@ -49,7 +49,7 @@ type Asked struct {
 	Position int64
 }
 
-var success = json.RawMessage(`{"message":"success"}`)
+func success() json.RawMessage { return json.RawMessage(`{"message":"success"}`) }
 
 // Carry carries out a command in the transaction of its call, and returns the
 // body of its answer.

@@ -83,5 +83,5 @@ func deleteScheduled(ctx context.Context, q Querier, a Asked, c metadata.DeleteS
 	if _, err := q.Exec(ctx, "delete from annals.delivery_queue where delivery_id = $1", d.id); err != nil {
 		return nil, fmt.Errorf("cancel delivery %s: %w", d.id, err)
 	}
-	return success, note(ctx, q, d, "cancelled", "", d.round, a.Position)
+	return success(), note(ctx, q, d, "cancelled", "", d.round, a.Position)
 }

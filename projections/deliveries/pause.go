@@ -23,7 +23,7 @@ func pause(ctx context.Context, q Querier, c metadata.PauseTrigger) (json.RawMes
 	if err != nil {
 		return nil, fmt.Errorf("pause trigger %s: %w", c.Name, err)
 	}
-	return success, nil
+	return success(), nil
 }
 
 // resume ends a lane's rest; one that does not rest goes on.
@@ -31,5 +31,5 @@ func resume(ctx context.Context, q Querier, c metadata.ResumeTrigger) (json.RawM
 	if _, err := q.Exec(ctx, "delete from annals.paused_lanes where lane = $1", laneOf(c.Kind(), c.Name)); err != nil {
 		return nil, fmt.Errorf("resume trigger %s: %w", c.Name, err)
 	}
-	return success, nil
+	return success(), nil
 }

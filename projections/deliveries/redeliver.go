@@ -99,7 +99,7 @@ func redeliver(ctx context.Context, q Querier, a Asked, c metadata.RedeliverEven
 	if _, err := q.Exec(ctx, reviveSQL, d.id, d.due, EventLane(d.trigger), round); err != nil {
 		return nil, fmt.Errorf("queue delivery %s: %w", d.id, err)
 	}
-	return success, note(ctx, q, d, "redelivery", "", round, a.Position)
+	return success(), note(ctx, q, d, "redelivery", "", round, a.Position)
 }
 
 // redeliverMany begins a new round of all events that a filter finds.
@@ -186,6 +186,6 @@ func redelivery(ctx context.Context, q Querier, c metadata.GetRedelivery) (json.
 }
 
 // isQueued reports whether a delivery in a state will still be tried.
-func isQueued(state string) bool { return slices.Contains(queuedStates, state) }
-
-var queuedStates = []string{"pending", "retrying", "leased"}
+func isQueued(state string) bool {
+	return state == "pending" || state == "retrying" || state == "leased"
+}
