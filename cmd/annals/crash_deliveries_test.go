@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,8 @@ const (
 	crashStrikes   = 4   // unless ANNALS_CRASH_STRIKES says otherwise
 	crashSlots     = 20  // deliveries of one trigger that a node makes at once
 	deliveryLimits = 3 * time.Minute
+	// blurred is how long before it is noted a death may have been on its way.
+	blurred = time.Second
 )
 
 // TestEveryDeliveryEndsWhateverDies changes rows while nodes are killed with
@@ -34,7 +37,8 @@ const (
 // close in the middle of their answer, and recover. In the end every delivery
 // that was created is delivered or failed, exactly once in the history; the
 // receiver has taken all that is delivered; and it took none twice but those
-// that were on their way when something died.
+// that were on their way when something died, or when they were given up for
+// their timeout.
 //
 //	ANNALS_CRASH_CHANGES, ANNALS_CRASH_STRIKES    how long
 //	ANNALS_CRASH_SEED                             repeat the choices of a failed run
@@ -62,12 +66,21 @@ type deliveryTrial struct {
 	database string // its URL, which stays
 	receiver *moody
 	ready    chan struct{} // one for each part of the changes that is made
-	deaths   int           // of nodes that were delivering
+	deaths   []death
+}
+
+// A death is the time for which a node or PostgreSQL was away.
+type death struct{ from, to time.Time }
+
+// within reports whether it can have taken the outcome of a try with it: one that
+// was taken, and had to be made again.
+func (d death) within(taken, again time.Time) bool {
+	return d.to.After(taken.Add(-blurred)) && d.from.Before(again)
 }
 
 func newDeliveryTrial(t *testing.T, seed uint64) *deliveryTrial {
 	trial := &deliveryTrial{
-		nodes: newNodes(), chance: rand.New(rand.NewPCG(seed, 7)), receiver: &moody{seen: map[string]int{}, taken: map[string]int{}},
+		nodes: newNodes(), chance: rand.New(rand.NewPCG(seed, 7)), receiver: &moody{seen: map[string]int{}, taken: map[string][]time.Time{}},
 		config: pgtest.Config(t, pgtest.DataDir(t)), ready: make(chan struct{}, 1000),
 	}
 	var err error
@@ -154,20 +167,22 @@ func (trial *deliveryTrial) strike(ctx context.Context, times int) error {
 			return ctx.Err()
 		}
 		time.Sleep(time.Duration(trial.chance.Int64N(int64(50 * time.Millisecond)))) // chance, nothing is waited for
-		trial.deaths++
-		if strike%4 == 1 {
-			if err := trial.restartPostgres(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		victim := trial.nodes.all[trial.chance.IntN(crashNodes)]
-		trial.nodes.kill(victim)
-		if err := trial.nodes.restart(ctx, victim); err != nil {
+		from := time.Now()
+		if err := trial.hit(ctx, strike); err != nil {
 			return err
 		}
+		trial.deaths = append(trial.deaths, death{from, time.Now()})
 	}
 	return nil
+}
+
+func (trial *deliveryTrial) hit(ctx context.Context, strike int) error {
+	if strike%4 == 1 {
+		return trial.restartPostgres(ctx)
+	}
+	victim := trial.nodes.all[trial.chance.IntN(crashNodes)]
+	trial.nodes.kill(victim)
+	return trial.nodes.restart(ctx, victim)
 }
 
 func (trial *deliveryTrial) restartPostgres(ctx context.Context) error {
@@ -202,12 +217,12 @@ func (trial *deliveryTrial) check(t *testing.T, changes int) {
 	defer conn.Close(t.Context())
 	rows, err := conn.Query(t.Context(), `select d.id::text, d.trigger,
 			count(*) filter (where l.outcome = 'delivered'), count(*) filter (where l.outcome = 'failed'),
-			count(*) filter (where l.entry in ('dropped', 'cancelled'))
+			count(*) filter (where l.entry in ('dropped', 'cancelled')), count(*) filter (where l.status = 1000)
 		from annals.deliveries d left join annals.delivery_log l on l.delivery_id = d.id group by 1, 2`)
 	require.NoError(t, err)
 	var id, name string
-	var delivered, failed, other, created, twice int
-	_, err = pgx.ForEachRow(rows, []any{&id, &name, &delivered, &failed, &other}, func() error {
+	var delivered, failed, other, unanswered, created, twice int
+	_, err = pgx.ForEachRow(rows, []any{&id, &name, &delivered, &failed, &other, &unanswered}, func() error {
 		created++
 		assert.Equal(t, 1, delivered+failed+other, "ends of %s", id)
 		if name == "refuses" {
@@ -215,23 +230,59 @@ func (trial *deliveryTrial) check(t *testing.T, changes int) {
 			return nil
 		}
 		assert.Equal(t, 1, delivered, "%s was taken in the end", id)
-		assert.Positive(t, trial.receiver.taken[id], "%s is said to be delivered", id)
-		twice += trial.receiver.taken[id] - 1
+		assert.NotEmpty(t, trial.receiver.taken[id], "%s is said to be delivered", id)
+		twice += len(trial.receiver.taken[id]) - 1
+		if moodOf(id).unanswered() {
+			unanswered = max(0, unanswered-1)
+		}
+		assert.LessOrEqual(t, trial.unexplained(id), unanswered, "%s was taken at %v", id, trial.receiver.taken[id])
 		return nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, 2*changes, created)
-	require.LessOrEqual(t, twice, trial.deaths*crashNodes*2*crashSlots, "taken more than once, without a death to explain it")
-	t.Logf("%d deliveries, %d deaths, %d taken more than once", created, trial.deaths, twice)
+	require.LessOrEqual(t, twice, len(trial.deaths)*crashNodes*2*crashSlots, "no more than was on its way at each death")
+	t.Logf("%d deliveries, %d deaths, %d taken more than once", created, len(trial.deaths), twice)
+}
+
+// unexplained is how many times the receiver took an event again without a death
+// since the time before.
+func (trial *deliveryTrial) unexplained(id string) int {
+	times, count := trial.receiver.taken[id], 0
+	for i := 1; i < len(times); i++ {
+		if !slices.ContainsFunc(trial.deaths, func(d death) bool { return d.within(times[i-1], times[i]) }) {
+			count++
+		}
+	}
+	return count
 }
 
 // moody is a receiver that refuses all that is sent to one path, and on the
 // other finds for each event one of several ways to fail its first try.
 type moody struct {
 	mu    sync.Mutex
-	seen  map[string]int // tries
-	taken map[string]int // answered with success
+	seen  map[string]int         // tries
+	taken map[string][]time.Time // answered with success
 }
+
+// A mood is how the first try of an event goes.
+type mood uint32
+
+const (
+	refuses mood = iota
+	refusesToo
+	hangs // longer than the trigger waits
+	breaksOff
+	moods mood = 8 // in all others it is taken
+)
+
+func moodOf(id string) mood {
+	sum := fnv.New32()
+	_, _ = sum.Write([]byte(id))
+	return mood(sum.Sum32()) % moods
+}
+
+// unanswered reports whether the first try gets no whole answer.
+func (m mood) unanswered() bool { return m == hangs || m == breaksOff }
 
 func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body struct {
@@ -246,30 +297,30 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.seen[body.ID]++
 	first := m.seen[body.ID] == 1
 	m.mu.Unlock()
-	mood := fnv.New32()
-	_, _ = mood.Write([]byte(body.ID))
-	switch mood.Sum32() % 8 {
-	case 0, 1:
-		if first {
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
-	case 2:
-		if first { // longer than the trigger waits
-			select {
-			case <-r.Context().Done():
-			case <-time.After(3 * time.Second):
-			}
-			return
-		}
-	case 3:
-		if first {
-			w.Header().Set("Content-Length", "100")
-			_, _ = w.Write([]byte("half"))
-			panic(http.ErrAbortHandler)
-		}
+	if first && !moodOf(body.ID).takes(w, r) {
+		return
 	}
 	m.mu.Lock()
-	m.taken[body.ID]++
+	m.taken[body.ID] = append(m.taken[body.ID], time.Now())
 	m.mu.Unlock()
+}
+
+// takes has a first try go as the mood has it, and reports whether it is taken.
+func (m mood) takes(w http.ResponseWriter, r *http.Request) bool {
+	switch m {
+	case refuses, refusesToo:
+		w.WriteHeader(http.StatusInternalServerError)
+	case hangs:
+		select {
+		case <-r.Context().Done():
+		case <-time.After(3 * time.Second):
+		}
+	case breaksOff:
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write([]byte("half"))
+		panic(http.ErrAbortHandler)
+	default:
+		return true
+	}
+	return false
 }
