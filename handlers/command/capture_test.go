@@ -276,6 +276,43 @@ func TestAChangeOfARowNeverFailsForWhatWasDoneBehindTheServicesBack(t *testing.T
 	}, s.captured())
 }
 
+func TestAChangeOfARowNeverFailsForWhatItsJSONHolds(t *testing.T) {
+	s := listening(t, `"insert":{"columns":"*","payload":["b","a"]},"update":{"columns":["a"],"payload":["b"]},"delete":{"columns":"*","payload":["id","a"]},"ordering_key":"a"`)
+	for _, document := range []string{`{"k": "\u0000"}`, `"\ud800"`, `1e999999`, `"\\u0041"`, `"\\\u0000\u0000"`, `{"\u0000": 1}`} {
+		s.exec(`insert into t values (1, E'\x01 \\u0041', '` + document + `')`)
+		require.Equal(t, []string{`"a" : "\u0001 \\u0041", "b" : ` + document}, s.sent("new"))
+		s.exec(`update t set a = 'x'`)
+		require.Equal(t, []string{`"b" : ` + document}, s.sent("new"))
+		s.exec(`delete from t`)
+		require.Equal(t, []string{`"id" : 1, "a" : "x"`}, s.sent("old"))
+	}
+}
+
+// sent is what an image of each captured row holds, as it is written.
+func (s *service) sent(image string) []string {
+	s.t.Helper()
+	rows, err := s.db.Pool.Query(s.t.Context(), `
+		with taken as (delete from annals.delivery_queue where ordering_key is not null returning delivery_id)
+		select substring(d.payload::text from '"' || $1 || '":\{ (.*?) \}[,}]') from taken t join annals.deliveries d on d.id = t.delivery_id`, image)
+	require.NoError(s.t, err)
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(s.t, err)
+	return list
+}
+
+func TestRowsOfTablesThatInheritAreNotTheirParents(t *testing.T) {
+	s := listening(t, allRows)
+	s.sql(`create table heir (more int) inherits (t)`)
+	_, err := s.handler.RepairCapture(t.Context()) // as the upkeep does
+	require.NoError(t, err)
+	s.exec(`insert into heir values (1, 'theirs'); insert into t values (2, 'ours'); update t set a = 'changed'; delete from t`)
+	require.Equal(t, []string{
+		row("changes", "public.t", "INSERT", `null`, `{"a": "ours", "b": null, "id": 2}`),
+		row("changes", "public.t", "UPDATE", `{"a": "ours", "b": null, "id": 2}`, `{"a": "changed", "b": null, "id": 2}`),
+		row("changes", "public.t", "DELETE", `{"a": "changed", "b": null, "id": 2}`, `null`),
+	}, s.captured())
+}
+
 func TestReplacingATriggerChangesWhatIsCaptured(t *testing.T) {
 	s := listening(t, allRows)
 	s.do(`{"type":"create_event_trigger","args":{"name":"changes","table":"t","webhook":"http://127.0.0.1:1/","replace":true,"insert":{"columns":"*","payload":["id"]}}}`)

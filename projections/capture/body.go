@@ -141,7 +141,7 @@ func (d definition) orderingKey() sql.Node {
 	if d.operation.new {
 		row = "new"
 	}
-	return sql.Seq(d.whole(row), sql.Raw(" operator(pg_catalog.->>) "), sql.Literal(*d.column))
+	return sql.Call("annals.capture_key", d.whole(row), sql.Literal(*d.column))
 }
 
 func names(list []string) sql.Node {

@@ -109,6 +109,7 @@ type relation struct {
 	oid       uint32
 	kind      string // pg_class.relkind
 	partition bool   // of a partitioned table
+	parent    bool   // that other tables inherit from
 }
 
 // observable: PostgreSQL has triggers after the change of a row.
@@ -116,5 +117,6 @@ func (r relation) observable() bool { return r.kind == "r" || r.kind == "p" || r
 
 // seesAllRows: a statement trigger has all rows of a statement, however it
 // came to the table. Rows that are routed to a partition do not make its
-// statement triggers fire, nor those written to a partition its parent's.
-func (r relation) seesAllRows() bool { return r.kind == "r" && !r.partition }
+// statement triggers fire, nor those written to a partition its parent's. A
+// statement on a table that others inherit from has their rows among its own.
+func (r relation) seesAllRows() bool { return r.kind == "r" && !r.partition && !r.parent }

@@ -11,8 +11,9 @@
 // Inserts and deletes are captured by the statement, from its transition
 // table, which costs half as much for many rows. Updates are captured by the
 // row, because old and new have to be held against each other; so is
-// everything on partitioned tables, their partitions, and foreign tables, where
-// statements do not see all rows, or PostgreSQL has no transition tables.
+// everything on partitioned tables, their partitions, tables that others inherit
+// from, and foreign tables, where statements see other rows than the table's, or
+// PostgreSQL has no transition tables.
 //
 // What always holds:
 //
@@ -25,7 +26,8 @@
 //     the writer's search_path, since setting one costs more than the rest of a
 //     small capture; so each name in them is qualified, and finds no other.
 //   - A change of a row never fails because a column that the event trigger names
-//     was renamed, dropped or given another type behind the service's back.
+//     was renamed, dropped or given another type behind the service's back, nor
+//     because of what its JSON holds.
 //   - A trigger that is removed archives its events: what it still had to send is
 //     cancelled, with a reason in the deliveries' history.
 package capture

@@ -83,7 +83,7 @@ func readRelations(ctx context.Context, q Querier, triggers []metadata.EventTrig
 	}
 	found := map[domain.QualifiedName]relation{}
 	var r relation
-	_, err = pgx.ForEachRow(rows, []any{&r.name.Schema, &r.name.Name, &r.oid, &r.kind, &r.partition}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&r.name.Schema, &r.name.Name, &r.oid, &r.kind, &r.partition, &r.parent}, func() error {
 		found[r.name] = r
 		return nil
 	})

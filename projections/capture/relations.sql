@@ -1,5 +1,5 @@
 -- What are these tables now?
-select n.nspname, c.relname, c.oid, c.relkind::pg_catalog.text, c.relispartition
+select n.nspname, c.relname, c.oid, c.relkind::pg_catalog.text, c.relispartition, c.relhassubclass
 from rows from (
   pg_catalog.unnest($1::pg_catalog.name[]),
   pg_catalog.unnest($2::pg_catalog.name[])
