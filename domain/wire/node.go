@@ -93,9 +93,8 @@ func (n Node) Member(name string) Node {
 func (n Node) Members() iter.Seq2[string, Node] {
 	n.object()
 	return func(yield func(string, Node) bool) {
-		for _, m := range n.value.members {
-			child := Node{value: m.Value, present: true, path: n.path.Key(m.Name), fault: n.fault}
-			if !yield(m.Name, child) {
+		for name, value := range n.value.Members() {
+			if !yield(name, Node{value: value, present: true, path: n.path.Key(name), fault: n.fault}) {
 				return
 			}
 		}

@@ -22,7 +22,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -67,6 +69,17 @@ type Member struct {
 // Kind returns the value's JSON type.
 func (v Value) Kind() Kind { return v.kind }
 
+// Members yields the members of an object, in the order of the document.
+func (v Value) Members() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for _, m := range v.members {
+			if !yield(m.Name, m.Value) {
+				return
+			}
+		}
+	}
+}
+
 // Lookup returns a member of an object; ok is false when it is not there or v
 // is no object.
 func (v Value) Lookup(name string) (value Value, ok bool) {
@@ -85,8 +98,8 @@ func Parse(data []byte) (Value, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Value{}, domain.RefuseAt("$", domain.InvalidJSON, "Error in $: not enough input")
 	}
-	p := parser{dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))}
-	v, err := p.value("$", 0)
+	p := parser{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))}
+	v, err := p.value()
 	if err == nil {
 		err = p.end()
 	}
@@ -98,6 +111,19 @@ func Parse(data []byte) (Value, error) {
 		return Value{}, refusal
 	}
 	return Value{}, notJSON(err)
+}
+
+// MustParse is Parse of a text that is known to be JSON, or empty for null. It
+// panics when it is neither.
+func MustParse(text string) Value {
+	if text == "" {
+		return Value{}
+	}
+	v, err := Parse([]byte(text))
+	if err != nil {
+		panic(fmt.Sprintf("parse %q: %v", text, err))
+	}
+	return v
 }
 
 func notJSON(err error) *domain.Error {
@@ -113,9 +139,40 @@ func notJSON(err error) *domain.Error {
 	return e
 }
 
-type parser struct{ dec *jsontext.Decoder }
+// parser reads values off a text, and knows where it is.
+type parser struct {
+	dec *jsontext.Decoder
+	at  []step
+}
 
-func (p parser) end() error {
+// step leads from an object or array to the value that is being read: its name, or
+// the place of an item.
+type step struct {
+	name string
+	item int // 0: a member; else one more than the item's index
+}
+
+// fail refuses the text because of the value that is being read.
+func (p *parser) fail(format string, args ...any) error {
+	path := Path("$")
+	for _, s := range p.at {
+		if s.item > 0 {
+			path = path.Index(s.item - 1)
+		} else {
+			path = path.Key(s.name)
+		}
+	}
+	return domain.RefuseAt(string(path), domain.ParseFailed, format, args...)
+}
+
+func (p *parser) below(s step) (Value, error) {
+	p.at = append(p.at, s)
+	v, err := p.value()
+	p.at = p.at[:len(p.at)-1]
+	return v, err
+}
+
+func (p *parser) end() error {
 	_, err := p.dec.ReadToken()
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -126,9 +183,9 @@ func (p parser) end() error {
 	return err
 }
 
-func (p parser) value(path Path, depth int) (Value, error) {
-	if depth > MaxDepth {
-		return Value{}, domain.RefuseAt(string(path), domain.ParseFailed, "the JSON nests deeper than %d levels", MaxDepth)
+func (p *parser) value() (Value, error) {
+	if len(p.at) > MaxDepth {
+		return Value{}, p.fail("the JSON nests deeper than %d levels", MaxDepth)
 	}
 	tok, err := p.dec.ReadToken()
 	if err != nil {
@@ -144,16 +201,16 @@ func (p parser) value(path Path, depth int) (Value, error) {
 	case '0':
 		return Value{kind: Number, text: tok.String()}, nil
 	case '[':
-		return p.array(path, depth)
+		return p.array()
 	default:
-		return p.object(path, depth)
+		return p.object()
 	}
 }
 
-func (p parser) array(path Path, depth int) (Value, error) {
+func (p *parser) array() (Value, error) {
 	v := Value{kind: Array}
 	for p.dec.PeekKind() != ']' {
-		item, err := p.value(path.Index(len(v.items)), depth+1)
+		item, err := p.below(step{item: len(v.items) + 1})
 		if err != nil {
 			return Value{}, err
 		}
@@ -163,7 +220,7 @@ func (p parser) array(path Path, depth int) (Value, error) {
 	return v, err
 }
 
-func (p parser) object(path Path, depth int) (Value, error) {
+func (p *parser) object() (Value, error) {
 	v := Value{kind: Object}
 	seen := seenNames{}
 	for p.dec.PeekKind() != '}' {
@@ -173,9 +230,9 @@ func (p parser) object(path Path, depth int) (Value, error) {
 		}
 		name := tok.String()
 		if seen.again(name, v.members) {
-			return Value{}, domain.RefuseAt(string(path), domain.ParseFailed, "the key %q is given twice", name)
+			return Value{}, p.fail("the key %q is given twice", name)
 		}
-		value, err := p.value(path.Key(name), depth+1)
+		value, err := p.below(step{name: name})
 		if err != nil {
 			return Value{}, err
 		}

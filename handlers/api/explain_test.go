@@ -75,7 +75,7 @@ func TestAnOperationToExplainIsTextOrAnObject(t *testing.T) {
 	r = asked(t, `{"query":{"query":"query Q { a }","operationName":"Q","variables":{"n":1.0}},"user":null,"is_relay":false,"format":"json","analyze":true}`)
 	require.Equal(t, "query Q { a }", r.Query.Query)
 	require.Equal(t, "Q", r.Query.OperationName)
-	require.JSONEq(t, `{"n":1.0}`, string(r.Query.Variables))
+	require.JSONEq(t, `{"n":1.0}`, string(r.Query.Variables.Raw()))
 	require.True(t, r.JSON)
 	require.True(t, r.Analyze)
 }

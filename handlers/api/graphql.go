@@ -123,7 +123,7 @@ func parseOperation(n wire.Node) plan.Request {
 		if variables.Kind() != wire.Object {
 			variables.Fail("parsing HashMap failed, expected Object")
 		}
-		request.Variables = variables.Raw()
+		request.Variables = variables.Value()
 	}
 	return request
 }

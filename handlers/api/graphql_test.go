@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"annals/domain"
+	"annals/domain/wire"
 	"annals/handlers/api/auth"
 	"annals/handlers/execution"
 )
@@ -61,9 +62,9 @@ func TestAnOperationIsRunAsTheCaller(t *testing.T) {
 	require.Len(t, o.asked, 1)
 	require.Equal(t, "user", o.asked[0].Session.Role)
 	require.Equal(t, "n", o.asked[0].Query.OperationName)
-	require.JSONEq(t, `{"a":[1.50]}`, string(o.asked[0].Query.Variables))
+	require.JSONEq(t, `{"a":[1.50]}`, string(o.asked[0].Query.Variables.Raw()))
 	_, _, o = postGraphQL(t, alwaysOK, auth.Config{}, `{"query":"q","variables":null,"operationName":null}`)
-	require.Nil(t, o.asked[0].Query.Variables)
+	require.Equal(t, wire.Null, o.asked[0].Query.Variables.Kind())
 }
 
 func TestErrorsOfGraphQLHaveOneForm(t *testing.T) {

@@ -117,13 +117,25 @@ func (a *API) tell(next http.Handler) http.Handler {
 		done := a.meters.begin()
 		defer func() {
 			done(r, statusCode(written))
-			a.log(r.Context(), Line{LineHTTP, levelOf(r, written), detailOf(r, x, written)})
+			a.log(r.Context(), Line{LineHTTP, levelOf(r, written), answered{r, x, written}})
 		}()
 		next.ServeHTTP(written, r)
 	})
 }
 
-func detailOf(r *http.Request, x *exchange, w middleware.WrapResponseWriter) httpDetail {
+// answered is a request that was answered. What a line tells of it is put
+// together when the line is written.
+type answered struct {
+	*http.Request
+	exchange *exchange
+	written  middleware.WrapResponseWriter
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (a answered) MarshalJSON() ([]byte, error) { return encode(a.detail()), nil }
+
+func (a answered) detail() httpDetail {
+	r, x, w := a.Request, a.exchange, a.written
 	d := httpDetail{
 		Operation: operationDetail{RequestID: x.requestID, ResponseSize: w.BytesWritten(), Query: x.query},
 		HTTP: httpInfo{

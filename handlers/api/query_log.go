@@ -37,7 +37,7 @@ type generatedSQL struct {
 }
 
 func textOf(r plan.Request) queryText {
-	text := queryText{Variables: r.Variables, Query: r.Query}
+	text := queryText{Variables: r.Variables.Raw(), Query: r.Query}
 	if r.OperationName != "" {
 		text.OperationName = &r.OperationName
 	}

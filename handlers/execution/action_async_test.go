@@ -11,6 +11,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/plan"
+	"annals/domain/wire"
 	"annals/handlers/execution"
 	"annals/projections/actions"
 )
@@ -113,7 +114,7 @@ func TestASubscriptionFollowsACall(t *testing.T) {
 	prepare := func(s domain.Session, id string) *execution.Live {
 		t.Helper()
 		live, err := e.run.PrepareLive(t.Context(), execution.Request{Session: s, Query: plan.Request{
-			Query: strings.Replace(laterResult, "query", "subscription", 1), Variables: json.RawMessage(`{"id":"` + id + `"}`),
+			Query: strings.Replace(laterResult, "query", "subscription", 1), Variables: wire.MustParse(`{"id":"` + id + `"}`),
 		}})
 		require.NoError(t, err)
 		return live

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,9 +20,10 @@ type bound struct {
 	values [][]byte
 }
 
-// statementNames is the names of the statements that one connection has prepared.
+// statementNames is the statements that one connection has prepared, by their
+// text.
 type statementNames struct {
-	names map[string]string
+	names map[string]*pgconn.StatementDescription
 	made  int
 }
 
@@ -32,7 +34,7 @@ func namesOn(conn *pgconn.PgConn) *statementNames {
 	if p, ok := conn.CustomData()[preparedKey].(*statementNames); ok {
 		return p
 	}
-	p := &statementNames{names: make(map[string]string)}
+	p := &statementNames{names: make(map[string]*pgconn.StatementDescription)}
 	conn.CustomData()[preparedKey] = p
 	return p
 }
@@ -74,18 +76,18 @@ func (f *failure) Unwrap() error { return f.err }
 
 // expected is what an answer of a pipeline is for: a statement's rows, or that
 // it was prepared.
-type expected struct {
-	prepares, name string
-}
+type expected struct{ prepares, name string }
 
 func (k *statementNames) send(p *pgconn.Pipeline, statements []bound) []expected {
-	var sent []expected
-	fresh := make(map[string]string)
+	sent := make([]expected, 0, len(statements))
+	fresh := map[string]string{}
 	for _, s := range statements {
-		name, ok := k.names[s.sql]
-		if !ok {
-			name, ok = fresh[s.sql]
+		if known, ok := k.names[s.sql]; ok {
+			p.SendQueryStatement(known, s.values, nil, nil)
+			sent = append(sent, expected{})
+			continue
 		}
+		name, ok := fresh[s.sql]
 		if !ok {
 			k.made++
 			name = "annals_" + strconv.Itoa(k.made)
@@ -107,7 +109,7 @@ func (k *statementNames) receive(p *pgconn.Pipeline, sent []expected, a *allowan
 		}
 		switch result := result.(type) {
 		case *pgconn.StatementDescription:
-			k.names[e.prepares] = e.name
+			k.names[e.prepares] = described(e.name, result)
 		case *pgconn.ResultReader:
 			set, err := drain(result, a)
 			if err != nil {
@@ -121,11 +123,18 @@ func (k *statementNames) receive(p *pgconn.Pipeline, sent []expected, a *allowan
 	return sets, nil
 }
 
+// described is what is kept of a prepared statement. One that is known to have
+// columns is not described again each time it runs; what they are called, its
+// plan knows.
+func described(name string, s *pgconn.StatementDescription) *pgconn.StatementDescription {
+	return &pgconn.StatementDescription{Name: name, Fields: slices.Clone(s.Fields[:min(1, len(s.Fields))])}
+}
+
 // forget gives up all prepared statements of the connection that are ours.
 func (k *statementNames) forget(ctx context.Context, conn *pgconn.PgConn) error {
 	p := conn.StartPipeline(ctx)
-	for _, name := range k.names {
-		p.SendDeallocate(name)
+	for _, known := range k.names {
+		p.SendDeallocate(known.Name)
 	}
 	clear(k.names)
 	if err := p.Sync(); err != nil {

@@ -114,7 +114,7 @@ func (e *Executor) prepareToExplain(r ExplainRequest) (Operation, error) {
 	if err != nil {
 		return Operation{}, err
 	}
-	return p.operation(r.Request)
+	return p.operation(r.Request), nil
 }
 
 // encoded writes an answer as it is read, < and > as themselves.

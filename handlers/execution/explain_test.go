@@ -11,6 +11,7 @@ import (
 	"annals/domain"
 	"annals/domain/engine/plan"
 	"annals/domain/metadata"
+	"annals/domain/wire"
 	"annals/handlers/execution"
 )
 
@@ -24,7 +25,7 @@ type explanation struct {
 
 func (e *engine) explain(s domain.Session, query, variables string) ([]explanation, error) {
 	return e.explainWith(execution.ExplainRequest{Request: execution.Request{
-		Session: s, Query: plan.Request{Query: query, Variables: json.RawMessage(variables)},
+		Session: s, Query: plan.Request{Query: query, Variables: wire.MustParse(variables)},
 	}})
 }
 

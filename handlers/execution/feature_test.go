@@ -19,6 +19,7 @@ import (
 	"annals/domain/engine/plan/plantest"
 	"annals/domain/engine/schema"
 	"annals/domain/metadata"
+	"annals/domain/wire"
 	"annals/handlers/execution"
 )
 
@@ -72,7 +73,7 @@ func (e *engine) feature(text string) []txtar.File {
 			variable, value, _ := strings.Cut(value, "=")
 			r.Session.Variables[variable] = value
 		case "variables":
-			r.Query.Variables = json.RawMessage(value)
+			r.Query.Variables = wire.MustParse(value)
 		case "operation":
 			r.Query.OperationName = value
 		case "backend":

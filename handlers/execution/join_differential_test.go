@@ -18,6 +18,7 @@ import (
 
 	"annals/domain/engine/plan"
 	"annals/domain/graphql/graphqltest"
+	"annals/domain/wire"
 	"annals/handlers/execution"
 )
 
@@ -625,7 +626,7 @@ func joinLikeRowByRow(t *rapid.T, e *engine, s *joinServer, relations []echoRela
 	query += " { " + table + "(order_by: {id: asc}) " + text + " } " + strings.Join(drawn.fragments, " ")
 	variables, _ := json.Marshal(drawn.variables) // values of JSON
 	s.calls()
-	got, err := e.run.Run(e.t.Context(), execution.Request{Session: admin(), Query: plan.Request{Query: query, Variables: variables}})
+	got, err := e.run.Run(e.t.Context(), execution.Request{Session: admin(), Query: plan.Request{Query: query, Variables: wire.MustParse(string(variables))}})
 	if err != nil {
 		t.Fatalf("%s\n%s\n%v", query, variables, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"annals/domain/engine/plan"
+	"annals/domain/wire"
 	"annals/handlers/execution"
 )
 
@@ -29,7 +30,7 @@ func TestExplainTellsEachStepOfAMixedOperation(t *testing.T) {
 			variables, query = "", text
 		}
 		answer, err := e.run.Explain(t.Context(), execution.ExplainRequest{JSON: true, Request: execution.Request{
-			Session: admin(), Query: plan.Request{Query: query, Variables: json.RawMessage(variables)},
+			Session: admin(), Query: plan.Request{Query: query, Variables: wire.MustParse(variables)},
 		}})
 		require.NoError(t, err)
 		return strings.ReplaceAll(legible(t, answer), h.URL, "http://handler")

@@ -1,7 +1,6 @@
 package execution_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/plan"
+	"annals/domain/wire"
 	"annals/handlers/execution"
 )
 
@@ -77,7 +77,7 @@ func (n *naive) step(table string) (step plan.Step, evaluate func() string) {
 
 func (e *engine) live(s domain.Session, query, variables string) *execution.Live {
 	e.t.Helper()
-	live, err := e.run.PrepareLive(e.t.Context(), execution.Request{Session: s, Query: plan.Request{Query: query, Variables: json.RawMessage(variables)}})
+	live, err := e.run.PrepareLive(e.t.Context(), execution.Request{Session: s, Query: plan.Request{Query: query, Variables: wire.MustParse(variables)}})
 	require.NoError(e.t, err)
 	return live
 }

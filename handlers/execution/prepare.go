@@ -2,7 +2,6 @@ package execution
 
 import (
 	"encoding/json"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -10,6 +9,7 @@ import (
 	"annals/domain/engine/schema"
 	"annals/domain/engine/translate"
 	"annals/domain/metadata"
+	"annals/domain/wire"
 )
 
 // Limits of what is kept of operations that were prepared.
@@ -82,8 +82,7 @@ func (e *Executor) prepareIn(w metadata.World, r Request) (*prepared, Operation,
 		}
 		e.kept.keep(key, p)
 	}
-	op, err := p.operation(r)
-	return p, op, err
+	return p, p.operation(r), nil
 }
 
 // make makes the plan of a request, with a schema that keeps what it is made of.
@@ -103,12 +102,10 @@ func (e *Executor) make(s *schema.Schema, w metadata.World, r Request) (*prepare
 }
 
 // operation is the plan with what a request brings.
-func (p *prepared) operation(r Request) (Operation, error) {
-	variables, err := variablesOf(r.Query.Variables)
-	if err != nil {
-		return Operation{}, err
+func (p *prepared) operation(r Request) Operation {
+	return Operation{
+		Plan: p.plan, Session: r.Session, Variables: variablesOf(r.Query.Variables), Client: r.Client, told: r.Told, steps: p.steps,
 	}
-	return Operation{Plan: p.plan, Session: r.Session, Variables: variables, Client: r.Client, told: r.Told, steps: p.steps}, nil
 }
 
 func constantBytes(op *plan.Operation) (bytes int) {
@@ -120,13 +117,15 @@ func constantBytes(op *plan.Operation) (bytes int) {
 	return bytes
 }
 
-func variablesOf(raw json.RawMessage) (variables map[string]json.RawMessage, err error) {
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &variables); err != nil {
-			return nil, fmt.Errorf("read the variables: %w", err)
+func variablesOf(given wire.Value) map[string]json.RawMessage {
+	var variables map[string]json.RawMessage
+	for name, value := range given.Members() {
+		if variables == nil {
+			variables = make(map[string]json.RawMessage)
 		}
+		variables[name] = value.Raw()
 	}
-	return variables, nil
+	return variables
 }
 
 func (k *plans) find(key planKey) *prepared {

@@ -18,6 +18,7 @@ import (
 	"annals/domain/engine/schema/schematest"
 	"annals/domain/graphql/graphqltest"
 	"annals/domain/metadata"
+	"annals/domain/wire"
 	"annals/handlers/execution"
 )
 
@@ -125,10 +126,7 @@ func addRemote(t *testing.T, w metadata.World, name, url, more string, s *graphq
 
 func (f *remoteFixture) ask(query, variables string, client ...execution.Client) (string, error) {
 	r := execution.Request{Session: domain.Session{Role: "user", Variables: map[string]string{"x-service-user-id": "7"}}}
-	r.Query = plan.Request{Query: query}
-	if variables != "" {
-		r.Query.Variables = json.RawMessage(variables)
-	}
+	r.Query = plan.Request{Query: query, Variables: wire.MustParse(variables)}
 	if len(client) > 0 {
 		r.Client = client[0]
 	}
@@ -335,7 +333,7 @@ func TestExplainShowsWhatARemoteWouldBeSent(t *testing.T) {
 	f := withRemote(t, "")
 	explain := func(query string) string {
 		r := execution.ExplainRequest{Request: execution.Request{Session: domain.Session{Role: domain.AdminRole}, Query: plan.Request{
-			Query: query, Variables: json.RawMessage(`{"id":1}`)}}}
+			Query: query, Variables: wire.MustParse(`{"id":1}`)}}}
 		body, err := f.run.Explain(t.Context(), r)
 		require.NoError(t, err)
 		return string(body)

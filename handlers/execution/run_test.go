@@ -1,7 +1,7 @@
 package execution_test
 
 import (
-	"encoding/json"
+	"cmp"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -10,6 +10,7 @@ import (
 	"annals/domain"
 	"annals/domain/engine/plan"
 	"annals/domain/metadata"
+	"annals/domain/wire"
 	"annals/eventstore"
 	"annals/handlers/command"
 	"annals/handlers/execution"
@@ -70,11 +71,11 @@ func (e *engine) do(body string) {
 }
 
 func (e *engine) ask(s domain.Session, query, variables string) (string, error) {
-	var v json.RawMessage
-	if variables != "" {
-		v = json.RawMessage(variables)
+	given, err := wire.Parse([]byte(cmp.Or(variables, "null")))
+	if err != nil {
+		return "", err
 	}
-	answer, err := e.run.Run(e.t.Context(), execution.Request{Session: s, Query: plan.Request{Query: query, Variables: v}})
+	answer, err := e.run.Run(e.t.Context(), execution.Request{Session: s, Query: plan.Request{Query: query, Variables: given}})
 	return string(answer), err
 }
 
@@ -167,7 +168,7 @@ func benchmark(b *testing.B, query string) {
 func BenchmarkPrepare(b *testing.B) {
 	e := musicalEngine(b)
 	request := execution.Request{Session: domain.Session{Role: domain.AdminRole}, Query: plan.Request{
-		Query: `query ($id: Int!) { artist(where: {id: {_eq: $id}}) { id name albums { id title tracks { id name } } } }`, Variables: json.RawMessage(`{"id":1}`)}}
+		Query: `query ($id: Int!) { artist(where: {id: {_eq: $id}}) { id name albums { id title tracks { id name } } } }`, Variables: wire.MustParse(`{"id":1}`)}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := e.run.Prepare(request); err != nil {

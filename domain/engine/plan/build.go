@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -13,14 +12,15 @@ import (
 	"annals/domain/engine/schema"
 	"annals/domain/engine/stitch"
 	"annals/domain/graphql"
+	"annals/domain/wire"
 )
 
 // Request is what a client asks.
 type Request struct {
 	Query         string
 	OperationName string
-	// Variables is a JSON object; nil is none.
-	Variables json.RawMessage
+	// Variables is a JSON object; null is none.
+	Variables wire.Value
 	Limits    Limits
 }
 

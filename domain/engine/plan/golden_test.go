@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"annals/domain/engine/schema"
 	"annals/domain/engine/schema/schematest"
 	"annals/domain/metadata"
+	"annals/domain/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations of the golden files")
@@ -83,7 +83,7 @@ func outcome(t *testing.T, world metadata.World, text string) txtar.File {
 		if name, ok := strings.CutPrefix(line, "role: "); ok {
 			role = name
 		} else if variables, ok := strings.CutPrefix(line, "variables: "); ok {
-			req.Variables = json.RawMessage(variables)
+			req.Variables = wire.MustParse(variables)
 		} else if name, ok := strings.CutPrefix(line, "operation: "); ok {
 			req.OperationName = name
 		} else if line == "backend-only" {

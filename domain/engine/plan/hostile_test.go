@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"annals/domain"
 	"annals/domain/engine/plan"
 	"annals/domain/engine/schema"
+	"annals/domain/wire"
 )
 
 // hostileLimit is far above what a refusal takes, and far below what an
@@ -79,8 +79,8 @@ func usedOften(n int) string {
 }
 
 // manyIDs are variables with a list of n numbers.
-func manyIDs(n int) json.RawMessage {
-	return json.RawMessage(`{"ids": [` + strings.Repeat("1,", n-1) + "1]}")
+func manyIDs(n int) wire.Value {
+	return wire.MustParse(`{"ids": [` + strings.Repeat("1,", n-1) + "1]}")
 }
 
 func TestALargeVariableIsNotTakenInManyPlaces(t *testing.T) {

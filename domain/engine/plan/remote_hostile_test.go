@@ -15,6 +15,7 @@ import (
 	"annals/domain/engine/schema/schematest"
 	"annals/domain/graphql/graphqltest"
 	"annals/domain/metadata"
+	"annals/domain/wire"
 )
 
 // hostileRounds is how many lies are told.
@@ -115,7 +116,7 @@ func askAll(t *testing.T, w metadata.World) {
 		`{ a(s: [S, L, true], x: {size: S, moment: {x: 1}}) { id } f { ... on Node { id } } b { loops { found { __typename } } } n }`,
 		`mutation { m(x: {box: {}}) { id } }`, `{ b }`, `{ n { id } }`, `{ a { id { x } } }`,
 	} {
-		_, err := plan.Build(role, plan.Request{Query: query, Variables: json.RawMessage(`{"b":{"box":{"box":null}},"id":1}`)})
+		_, err := plan.Build(role, plan.Request{Query: query, Variables: wire.MustParse(`{"b":{"box":{"box":null}},"id":1}`)})
 		var placed domain.Error
 		var refusal *domain.Error
 		if err != nil && !errors.As(err, &refusal) {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -30,7 +29,7 @@ func (op *Operation) ShapedBy() []string { return slices.Sorted(maps.Keys(op.sha
 
 // Fits reports whether [Build] would make the same plan of the same request
 // with these variables. It does not say what is wrong where it would not.
-func (op *Operation) Fits(variables json.RawMessage) bool {
+func (op *Operation) Fits(variables wire.Value) bool {
 	given, err := givenVariables(variables)
 	if err != nil {
 		return false

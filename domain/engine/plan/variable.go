@@ -81,15 +81,8 @@ func strictEnough(t, wanted *ast.Type, hasDefault bool) bool {
 }
 
 // givenVariables reads the variables of a request.
-func givenVariables(raw json.RawMessage) (map[string]value, error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	parsed, err := wire.Parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	return wire.DecodeAt("$.variables", parsed, func(n wire.Node) map[string]value {
+func givenVariables(variables wire.Value) (map[string]value, error) {
+	return wire.DecodeAt("$.variables", variables, func(n wire.Node) map[string]value {
 		if !n.Present() {
 			return nil
 		}

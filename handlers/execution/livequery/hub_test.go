@@ -14,6 +14,7 @@ import (
 	"annals/domain"
 	"annals/domain/engine/plan"
 	"annals/domain/metadata"
+	"annals/domain/wire"
 	"annals/eventstore"
 	"annals/handlers/command"
 	"annals/handlers/execution"
@@ -141,11 +142,7 @@ func (n *node) subscribe(s domain.Session, query, variables string) *subscriber 
 }
 
 func request(s domain.Session, query, variables string) execution.Request {
-	r := execution.Request{Session: s, Query: plan.Request{Query: query}}
-	if variables != "" {
-		r.Query.Variables = json.RawMessage(variables)
-	}
-	return r
+	return execution.Request{Session: s, Query: plan.Request{Query: query, Variables: wire.MustParse(variables)}}
 }
 
 // patience is how long a test waits for what has to come.
