@@ -126,6 +126,7 @@ type Serve struct {
 	JoinKeys         int  `name:"remote-join-max-keys" env:"SERVICE_GRAPHQL_REMOTE_JOIN_MAX_KEYS,HASURA_GRAPHQL_REMOTE_JOIN_MAX_KEYS" help:"How many different keys the remote relationships of one operation may have." default:"100000" group:"GraphQL"`
 	JoinBatch        int  `name:"remote-join-batch-size" env:"SERVICE_GRAPHQL_REMOTE_JOIN_BATCH_SIZE,HASURA_GRAPHQL_REMOTE_JOIN_BATCH_SIZE" help:"How many keys one request to a remote schema may hold; more go in further requests." default:"1000" group:"GraphQL"`
 	JoinConcurrency  int  `name:"remote-join-concurrency" env:"SERVICE_GRAPHQL_REMOTE_JOIN_CONCURRENCY,HASURA_GRAPHQL_REMOTE_JOIN_CONCURRENCY" help:"How many of an operation's requests for remote relationships are under way at a time." default:"4" group:"GraphQL"`
+	MaxHops          int  `name:"remote-max-hops" env:"SERVICE_GRAPHQL_REMOTE_MAX_HOPS,HASURA_GRAPHQL_REMOTE_MAX_HOPS" help:"How many servers an operation may come by that have each other as remote schemas; one that comes by more is refused, where it would go round." default:"8" group:"GraphQL"`
 	RemoteMaxSize    size `name:"remote-schema-max-size" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_MAX_SIZE,HASURA_GRAPHQL_REMOTE_SCHEMA_MAX_SIZE" help:"Longest answer of a remote server that is asked for its schema." default:"10MiB" group:"GraphQL"`
 	RemoteMaxTypes   int  `name:"remote-schema-max-types" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_MAX_TYPES,HASURA_GRAPHQL_REMOTE_SCHEMA_MAX_TYPES" help:"How many types a remote schema may have." default:"20000" group:"GraphQL"`
 	RemoteMaxMembers int  `name:"remote-schema-max-members" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_MAX_MEMBERS,HASURA_GRAPHQL_REMOTE_SCHEMA_MAX_MEMBERS" help:"How many fields, arguments and enum values a remote schema may have." default:"500000" group:"GraphQL"`
@@ -214,6 +215,7 @@ func (s *Serve) validateNumbers() error {
 		{"--remote-join-max-keys", int64(s.JoinKeys)},
 		{"--remote-join-batch-size", int64(s.JoinBatch)},
 		{"--remote-join-concurrency", int64(s.JoinConcurrency)},
+		{"--remote-max-hops", int64(s.MaxHops)},
 		{"--remote-schema-max-size", int64(s.RemoteMaxSize)},
 		{"--remote-schema-max-types", int64(s.RemoteMaxTypes)},
 		{"--remote-schema-max-members", int64(s.RemoteMaxMembers)},
@@ -310,6 +312,7 @@ func (s *Serve) execution(log *slog.Logger) execution.Config {
 		Options:   translate.Options{Stringify: bool(s.Stringify)},
 		Isolation: pgx.TxIsoLevel(strings.ReplaceAll(s.Isolation, "-", " ")),
 		KeptPlans: s.PlanCacheSize, ParallelActions: s.ParallelActions, MaxRows: s.MaxRows,
+		MaxHops: s.MaxHops,
 		Joins: execution.Joins{
 			MaxKeys: s.JoinKeys, Batch: s.JoinBatch, Concurrency: s.JoinConcurrency, Log: log,
 		},

@@ -36,12 +36,12 @@ func settings(t *testing.T, args ...string) Serve {
 func TestTheSettingsOfOperationsReachThem(t *testing.T) {
 	s := settings(t, "--stringify-numeric-types", "--tx-iso=repeatable-read", "--query-plan-cache-size=2", "--parallel-actions=3",
 		"--max-query-depth=4", "--max-query-nodes=5", "--max-query-tokens=12", "--max-introspection=13", "--max-rows=11", "--header-prefix=x-hasura-", "--statement-timeout=6s",
-		"--remote-join-max-keys=7", "--remote-join-batch-size=8", "--remote-join-concurrency=9",
+		"--remote-join-max-keys=7", "--remote-join-batch-size=8", "--remote-join-concurrency=9", "--remote-max-hops=10",
 		"--enable-allowlist", "--allowlist-mode=report")
 	require.Equal(t, execution.Config{
 		Options: translate.Options{Stringify: true}, Isolation: pgx.RepeatableRead, KeptPlans: 2, ParallelActions: 3,
 		Limits: plan.Limits{MaxDepth: 4, MaxNodes: 5, MaxTokens: 12, MaxIntrospection: 13}, MaxRows: 11, HeaderPrefix: "x-hasura-", StatementTimeout: 6 * time.Second,
-		Joins:     execution.Joins{MaxKeys: 7, Batch: 8, Concurrency: 9},
+		Joins: execution.Joins{MaxKeys: 7, Batch: 8, Concurrency: 9}, MaxHops: 10,
 		AllowList: execution.AllowList{Mode: execution.AllowListReport},
 	}, s.execution(nil))
 
@@ -168,7 +168,7 @@ func TestTheDumpIsMadeByTheProgramThatIsNamed(t *testing.T) {
 func TestALimitOfZeroIsRefusedWhereThereMustBeOne(t *testing.T) {
 	for _, flag := range []string{
 		"connections", "snapshot-every", "max-query-depth", "max-query-nodes", "max-query-tokens", "max-introspection", "max-rows", "parallel-actions",
-		"remote-join-max-keys", "remote-join-batch-size", "remote-join-concurrency",
+		"remote-join-max-keys", "remote-join-batch-size", "remote-join-concurrency", "remote-max-hops",
 		"remote-schema-max-size", "remote-schema-max-types", "remote-schema-max-members", "remote-schema-max-depth",
 		"redelivery-limit", "max-redelivery", "events-http-pool-size", "events-max-in-flight", "events-fetch-interval", "events-max-response", "outbound-max-response",
 		"live-queries-multiplexed-batch-size", "live-queries-multiplexed-refetch-interval", "live-queries-max-subscribers", "live-queries-max-connections",

@@ -106,7 +106,7 @@ func (m *misfit) field(f *ast.Field, old, now *ast.Definition) string {
 }
 
 func (m *misfit) part(f *ast.Field, was, is Part) string {
-	if is.Field == nil || nullable(is.Field.Type) != nullable(was.Field.Type) {
+	if is.Field == nil || is.Of == nil || nullable(is.Field.Type) != nullable(was.Field.Type) {
 		return was.Of.Name + "." + was.Field.Name
 	}
 	if at := m.arguments(f, was, is); at != "" {

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -42,7 +43,7 @@ func (w World) remoteDifference(old, now RemoteSchema, changes []Change) *Remote
 		}
 	}
 	for q := range objects[QueryCollection](w.Catalog.OfKind(KindQueryCollection)) {
-		d.Breaks = append(d.Breaks, q.misfits(before, after)...)
+		d.Breaks = append(d.Breaks, w.misfits(q, now.Name, before, after)...)
 	}
 	slices.Sort(d.Breaks)
 	return d
@@ -65,14 +66,16 @@ func (s RemoteSchema) Became(now RemoteSchema) (d *RemoteDifference, before, aft
 	return &RemoteDifference{Difference: difference}, before, after
 }
 
-// misfits lists the queries that one schema can answer and another cannot.
-func (q QueryCollection) misfits(before, after *ast.Schema) (list []string) {
+// misfits lists the queries that could be answered with one schema of a remote
+// and cannot be with another: by root fields of its, or fields joined to rows.
+func (w World) misfits(q QueryCollection, remote string, before, after *ast.Schema) (list []string) {
 	for _, query := range q.Definition.Queries {
 		doc, err := graphql.Parse(query.Query)
 		if err != nil {
 			continue // it could not be asked before either
 		}
-		if at := (graphql.Fit{Doc: doc, Before: before, After: after}).Misfit(); at != "" {
+		fit := graphql.Fit{Doc: doc, Before: before, After: after}
+		if at := cmp.Or(fit.Misfit(), w.joinedMisfit(remote, fit)); at != "" {
 			list = append(list, fmt.Sprintf("query %s of %s, by %s", query.Name, q, at))
 		}
 	}

@@ -216,6 +216,90 @@ func TestWhatBecameOfARemoteSchemaAndWhatItBreaksIsRecorded(t *testing.T) {
 	require.Nil(t, decision.Changes[0].Difference, "no part is another")
 }
 
+func TestAQueryBreaksByWhatIsJoinedToItsRows(t *testing.T) {
+	const before = `type Query { message(id: Int!, in: Box): Message } type Message { id: Int text: String } input Box { size: Int }`
+	remote := RemoteSchema{Name: "messages", Definition: RemoteSchemaDefinition{URL: ptr("http://remote")}}.WithIntrospection(introspectionOf(t, before))
+	article := Relationship{Table: named("author"), Name: "articles", Type: ArrayRelationship, Using: RelationshipUsing{
+		Manual: &ManualConfiguration{RemoteTable: named("article"), ColumnMapping: map[string]string{"id": "id"}}}}
+	author := article
+	author.Table, author.Name, author.Type = named("article"), "author", ObjectRelationship
+	author.Using = RelationshipUsing{Manual: &ManualConfiguration{RemoteTable: named("author"), ColumnMapping: map[string]string{"id": "id"}}}
+	breaks := func(query, types string) []string {
+		t.Helper()
+		collection := QueryCollection{Name: "c", Definition: QueryCollectionQueries{Queries: []CollectionQuery{{"q", query}}}}
+		w := NewWorld(catalogWith(append(tracked("author", "article"), remote, article, author, collection,
+			joined("message", `{"message":{"arguments":{"id":"$id"}}}`, "id"))...), shapeOf(tableOf("author", "id int4 pk"), tableOf("article", "id int4 pk")), nil)
+		require.Empty(t, w.Inconsistencies())
+		changes := putReloaded(w, remote.WithIntrospection(introspectionOf(t, types)))
+		return changes[0].Difference.Breaks
+	}
+	const after = `type Query { message(id: Int!, in: Box, also: Int): Message } type Message { id: Int } input Box { size: Int must: Int! }`
+	for query, want := range map[string]string{
+		`{ author { id message { id __typename } } }`:                                             "",
+		`{ author { message { text } } }`:                                                         "Message.text",
+		`{ a: author_by_pk(id: 1) { m: message { ...f } } } fragment f on Message { t: text }`:    "Message.text",
+		`{ author_aggregate { aggregate { count } nodes { message { text } } } }`:                 "Message.text",
+		`{ article { author { articles_aggregate { nodes { author { message { text } } } } } } }`: "Message.text",
+		`{ ...r } fragment r on query_root { article { ... on article { author { ...a } } } } fragment a on author { articles { author { ...a } } message { text } }`: "Message.text",
+		`mutation { delete_author(where: {}) { affected_rows returning { message(in: {size: 1}) { id } } } }`:                                                         "Box.must",
+		`mutation { insert_author_one(object: {}) { message { text } } }`:                                                                                             "Message.text",
+		`query ($b: Box) { author { message(in: $b) { id } } }`:                                                                                                       "Box.must",
+		`{ author { gone { text } articles { message { text } } } nobody { message { text } } }`:                                                                      "",
+		`{ other: message(id: 1) { id } author { id } }`:                                                                                                              "",
+		`subscription { author { message { text } } }`:                                                                                                                "Message.text",
+		`mutation { author { message { text } } }`:                                                                                                                    "",
+	} {
+		got := breaks(query, after)
+		if want == "" {
+			require.Empty(t, got, query)
+		} else {
+			require.Equal(t, []string{"query q of query collection c, by " + want}, got, query)
+		}
+	}
+	require.Equal(t, []string{"query q of query collection c, by Query.message(also:)"},
+		breaks(`{ author { message { id } } }`, `type Query { message(id: Int!, also: Int!): Message } type Message { id: Int }`))
+	require.Equal(t, []string{"query q of query collection c, by Query.message", "remote relationship author.message"},
+		breaks(`{ author { message { id } } }`, `type Query { other(id: Int!): Message } type Message { id: Int }`))
+}
+
+func TestARemoteSchemaHasAMinuteToAnswerUnlessItSaysOtherwise(t *testing.T) {
+	endpoint, err := RemoteSchemaDefinition{URL: ptr("http://h")}.Resolve(nil)
+	require.NoError(t, err)
+	require.Equal(t, time.Minute, endpoint.Timeout)
+}
+
+func TestARootFieldOfARemoteIsNobodyElses(t *testing.T) {
+	adding := func(types string, objects ...Object) error {
+		_, err := Decide(NewWorld(catalogWith(objects...), shapeOf(authors()...), nil), 9, add(t, `{"url":"http://h"}`).WithIntrospection(introspectionOf(t, types)))
+		return err
+	}
+	refusal(t, adding(`type Query { other: Int message: Int }`, messages(t)), domain.Unexpected, "$.args", "cannot continue due to new inconsistent metadata")
+	var duplicate *domain.Error
+	require.ErrorAs(t, adding(`type Query { message: Int }`, messages(t)), &duplicate)
+	require.Contains(t, string(duplicate.Internal), `"reason":"Duplicate remote field 'message'"`)
+	refusal(t, adding(`type Query { author_by_pk: Int }`, tracked("author")...), domain.ConstraintViolation, "$.args", "Field cannot be overwritten by remote field 'author_by_pk'")
+	refusal(t, adding(`type Query { a: Int } type Mutation { insert_author: Int }`, tracked("author")...), domain.ConstraintViolation, "$.args",
+		"Field cannot be overwritten by remote field 'insert_author'")
+	require.NoError(t, adding(`schema { query: Q subscription: S } type Q { a: Int } type S { author: Int message: Int }`, append(tracked("author"), messages(t))...),
+		"subscriptions of remotes are nobody's")
+	remote := messages(t).WithIntrospection(introspectionOf(t, `type Query { author: Int }`))
+	given(t, shapeOf(authors()...), remote).when(`{"type":"track_table","args":"author"}`).
+		refuses(domain.RemoteConflicts, "$.args", "node author already exists in current graphql schema")
+}
+
+func TestClearingTheMetadataTakesRemoteSchemasAndWhatIsJoinedToThem(t *testing.T) {
+	w := append(tracked("author"), messages(t), joined("message", `{"message":{"arguments":{"id":"$id"}}}`, "id"))
+	given(t, shapeOf(authors()...), w...).when(`{"type":"clear_metadata","args":{}}`).
+		changes("remote_relationship_deleted public.author.message", "remote_schema_removed messages", "table_untracked public.author")
+}
+
+func TestAllRelationshipsThatKeepARemoteSchemaAreNamed(t *testing.T) {
+	const field = `{"message":{"arguments":{"id":"$id"}}}`
+	given(t, shapeOf(authors()...), append(tracked("author"), messages(t), joined("one", field, "id"), joined("two", field, "id"))...).
+		when(`{"type":"remove_remote_schema","args":{"name":"messages"}}`).
+		refuses(domain.DependencyError, "$.args", "cannot drop due to the following dependent objects : remote relationship author.one, remote relationship author.two")
+}
+
 func TestIntrospectingAnUnknownRemoteSchema(t *testing.T) {
 	c := command[IntrospectRemoteSchema](t, `{"type":"introspect_remote_schema","args":{"name":"none"}}`)
 	refusal(t, c.Check(World{}), domain.NotFound, "$.args", `remote schema: "none" not found`)

@@ -59,6 +59,7 @@ func TestARemoteServerIsAskedWithItsConfiguredHeadersAlone(t *testing.T) {
 	require.JSONEq(t, string(said), string(got), "what differs each time is left out")
 	require.Equal(t, []string{"secret"}, header["Authorization"])
 	require.Equal(t, []string{"application/json"}, header["Content-Type"])
+	require.Equal(t, "annals", header.Get("User-Agent"))
 	require.Empty(t, header.Get("X-Service-Role"))
 	var sent map[string]string
 	require.NoError(t, json.Unmarshal(body, &sent))

@@ -77,6 +77,7 @@ func (c ActionCall) Request(env metadata.Environment) (outbound.Request, error) 
 		maps.Copy(header, c.Client)
 	}
 	header.Set("Content-Type", "application/json")
+	continueTrace(header, domain.TraceOf(c.Client.Get))
 	own := http.Header{}
 	for _, h := range configured {
 		own.Add(h.Name, h.Value)

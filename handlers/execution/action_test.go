@@ -367,6 +367,7 @@ func TestHeadersGoBothWaysAsTheActionSays(t *testing.T) {
 	require.Equal(t, "9", h.header.Get("X-Request-Id"))
 	require.Equal(t, "application/json", h.header.Get("Content-Type"))
 	require.Empty(t, h.header.Get("X-Hasura-Admin-Secret"))
+	require.Regexp(t, "^[0-9a-f]{16}$", h.header.Get("X-B3-TraceId"))
 	require.Equal(t, []string{"call=1", "call=2"}, heard.Values("Set-Cookie"))
 	ask(`{ find_one { id } }`)
 	require.Empty(t, h.header.Get("Authorization"), "this action forwards nothing")

@@ -14,12 +14,14 @@ func TestWhatIsForwardedOfAClientIsNeitherItsConnectionNorASecretOfOurs(t *testi
 	for name, value := range map[string]string{
 		"Authorization": "Bearer abc", "Cookie": "a=b", "X-Request-Id": "7", "User-Agent": "curl", "Content-Length": "12",
 		"Accept-Encoding": "gzip", "X-Service-Admin-Secret": "secret", "X-Hasura-User-Id": "3", "DNT": "1", "Connection": "close",
+		"Content-MD5": "x", "Host": "us", "Origin": "http://us", "Referer": "http://us/x", "Accept": "*/*", "Accept-Language": "pt", "Accept-Datetime": "x",
+		"Cache-Control": "no-cache", "Content-Type": "text/plain", "X-Forwarded-For": "10.1.1.1",
 	} {
 		header.Set(name, value)
 	}
 	forwarded := execution.Client{Header: header, Host: "api.example.com"}.Forwarded()
 	require.Equal(t, http.Header{
-		"Authorization": {"Bearer abc"}, "Cookie": {"a=b"}, "X-Request-Id": {"7"},
+		"Authorization": {"Bearer abc"}, "Cookie": {"a=b"}, "X-Request-Id": {"7"}, "X-Forwarded-For": {"10.1.1.1"},
 		"X-Forwarded-Host": {"api.example.com"}, "X-Forwarded-User-Agent": {"curl"},
 	}, forwarded)
 	require.Equal(t, "12", header.Get("Content-Length"), "the request's own header is left as it was")

@@ -66,6 +66,9 @@ type Config struct {
 	MaxRows int
 	// Joins bound what is asked of remote schemas for rows.
 	Joins Joins
+	// MaxHops is how many servers that ask each other an operation may come by.
+	// 0: [DefaultMaxHops].
+	MaxHops int
 	// AllowList says which operations roles other than the admin may run.
 	AllowList AllowList
 	// ParallelActions is how many handlers of actions one query has called at the
@@ -102,6 +105,9 @@ func New(pool *pgxpool.Pool, world func() metadata.World, c Config) *Executor {
 	}
 	if c.Outbound == nil {
 		c.Outbound = outbound.New(outbound.Config{})
+	}
+	if c.MaxHops == 0 {
+		c.MaxHops = DefaultMaxHops
 	}
 	c.Joins = c.Joins.withDefaults()
 	return &Executor{

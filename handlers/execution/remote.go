@@ -82,10 +82,11 @@ func (e *Executor) post(ctx context.Context, caller Caller, r RemoteRequest) (ou
 	if err != nil {
 		return outbound.Response{}, err
 	}
-	answer, err := e.config.Outbound.Send(ctx, outbound.Request{
-		URL: endpoint.URL, Timeout: endpoint.Timeout, Body: body,
-		Header: e.remoteHeader(caller, remote.Definition, endpoint.Headers),
-	})
+	header := e.remoteHeader(caller, remote.Definition, endpoint.Headers)
+	if err := e.countHop(header, caller.Client); err != nil {
+		return outbound.Response{}, err
+	}
+	answer, err := e.config.Outbound.Send(ctx, outbound.Request{URL: endpoint.URL, Timeout: endpoint.Timeout, Body: body, Header: header})
 	if err != nil {
 		return outbound.Response{}, unanswered(ctx, err)
 	}
@@ -101,6 +102,7 @@ func (e *Executor) remoteHeader(caller Caller, d metadata.RemoteSchemaDefinition
 		h = caller.Client.Forwarded()
 	}
 	h.Set("Content-Type", "application/json")
+	continueTrace(h, domain.TraceOf(caller.Client.Header.Get))
 	session := maps.Clone(caller.Session.Variables)
 	if session == nil {
 		session = map[string]string{}

@@ -2,12 +2,14 @@ package execution_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -229,19 +231,78 @@ func TestARemoteIsToldTheDefinitionsHeadersThenTheSessionThenTheClients(t *testi
 	f := withRemote(t, `,"forward_client_headers":true,"headers":[{"name":"x-hasura-user-id","value":"configured"},{"name":"X-Team","value":"configured"}]`)
 	heard := http.Header{}
 	_, err := f.ask(`{ person(id: 1) { id } }`, "", execution.Client{
-		Header: http.Header{"Authorization": {"Bearer abc"}, "X-Team": {"client"}, "X-Hasura-Role": {"admin"}, "User-Agent": {"curl"}, "X-Service-Admin-Secret": {"s"}},
-		Host:   "api.example.com", Answer: heard,
+		Header: http.Header{"Authorization": {"Bearer abc"}, "X-Team": {"client"}, "X-Hasura-Role": {"admin"}, "User-Agent": {"curl"}, "X-Service-Admin-Secret": {"s"},
+			"X-B3-Traceid": {"00000000000000ff"}, "X-B3-Spanid": {"000000000000000a"}},
+		Host: "api.example.com", Answer: heard,
 	})
 	require.NoError(t, err)
 	got := f.server.headers[0]
-	for _, name := range []string{"Content-Length", "Accept-Encoding", "User-Agent"} {
+	require.Regexp(t, "^[0-9a-f]{16}$", got.Get("X-B3-SpanId"))
+	for _, name := range []string{"Content-Length", "Accept-Encoding", "X-B3-SpanId"} {
 		got.Del(name)
 	}
 	require.Equal(t, http.Header{
 		"Content-Type": {"application/json"}, "Authorization": {"Bearer abc"}, "X-Team": {"configured"}, "X-Hasura-User-Id": {"configured"},
 		"X-Service-Role": {"user"}, "X-Forwarded-Host": {"api.example.com"}, "X-Forwarded-User-Agent": {"curl"},
+		"X-B3-Traceid": {"00000000000000ff"}, "X-B3-Parentspanid": {"000000000000000a"}, "X-Remote-Hops": {"1"}, "User-Agent": {"annals"},
 	}, got)
 	require.Equal(t, http.Header{"Set-Cookie": {"abcd"}}, heard)
+}
+
+func TestARemoteThatIsNotToldOfTheClientIsStillToldTheSession(t *testing.T) {
+	f := withRemote(t, "")
+	_, err := f.ask(`{ person(id: 1) { id } }`, "", execution.Client{Header: http.Header{"Authorization": {"Bearer abc"}, "Cookie": {"a=b"}}, Host: "api.example.com"})
+	require.NoError(t, err)
+	got := f.server.headers[0]
+	require.Equal(t, []string{"user", "7"}, []string{got.Get("X-Service-Role"), got.Get("X-Service-User-Id")})
+	require.Regexp(t, "^[0-9a-f]{16}$", got.Get("X-B3-TraceId"))
+	for _, name := range []string{"Authorization", "Cookie", "X-Forwarded-Host", "X-B3-ParentSpanId"} {
+		require.Empty(t, got.Get(name), name)
+	}
+}
+
+func TestServersThatHaveEachOtherAsRemotesAskNoLongerThanTheyMay(t *testing.T) {
+	f := withRemote(t, "")
+	types := graphqltest.New(`type Query { ping: Int }`, nil, nil)
+	var asked atomic.Int32
+	var servers [2]*execution.Executor
+	serve := func(at int) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			var said struct{ Query string }
+			_ = json.NewDecoder(r.Body).Decode(&said) // what is none is no operation
+			body, err := servers[at].Run(r.Context(), execution.Request{
+				Session: domain.Session{Role: "user"}, Query: plan.Request{Query: said.Query}, Client: execution.Client{Header: r.Header},
+			})
+			var refused *domain.Error
+			if errors.As(err, &refused) {
+				body, _ = json.Marshal(map[string]any{"errors": []any{map[string]string{"message": refused.Message}}})
+			}
+			_, _ = w.Write(body) // the client is gone otherwise
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	for at, other := range []string{serve(1), serve(0)} {
+		world := addRemote(t, f.world, "other", other, "", types)
+		servers[at] = execution.New(f.pool, func() metadata.World { return world }, execution.Config{MaxHops: 5})
+	}
+	body, err := servers[0].Run(t.Context(), execution.Request{Session: domain.Session{Role: "user"}, Query: plan.Request{Query: `{ ping }`}})
+	require.NoError(t, err)
+	require.Contains(t, string(body), `{"data":null,"errors":[{"message":"the operation came by way of 5 servers`)
+	require.EqualValues(t, 5, asked.Load())
+	for said, want := range map[string]int{"5": 0, "4": 1, "-3": 5, "many": 5} {
+		asked.Store(0)
+		_, err := servers[0].Run(t.Context(), execution.Request{
+			Session: domain.Session{Role: "user"}, Query: plan.Request{Query: `{ ping }`}, Client: execution.Client{Header: http.Header{"X-Remote-Hops": {said}}},
+		})
+		if want == 0 {
+			require.Equal(t, domain.RemoteSchemaError, refusal(t, err).Code)
+		} else {
+			require.NoError(t, err)
+		}
+		require.EqualValues(t, want, asked.Load(), said)
+	}
 }
 
 func TestARemoteThatGivesNoAnswerIsToldApart(t *testing.T) {
