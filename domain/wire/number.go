@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
@@ -16,6 +17,9 @@ type decimal struct {
 	point  int
 }
 
+// farthest is where exponents end: no type of the database reaches there.
+const farthest = math.MaxInt32
+
 func decimalOf(number string) decimal {
 	var d decimal
 	number, negative := strings.CutPrefix(number, "-")
@@ -23,7 +27,9 @@ func decimalOf(number string) decimal {
 		d.sign = "-"
 	}
 	mantissa, exponentText, _ := strings.Cut(strings.ToLower(number), "e")
-	exponent, _ := strconv.Atoi(exponentText) // one that is too large is the largest
+	// One that is too large is the largest, which leaves room for the digits.
+	exponent, _ := strconv.Atoi(exponentText)
+	exponent = min(max(exponent, -farthest), farthest)
 	before, after, _ := strings.Cut(mantissa, ".")
 	significant := strings.TrimLeft(before+after, "0")
 	d.point = len(before) + exponent - (len(before+after) - len(significant))

@@ -23,6 +23,9 @@ func TestNumbersArePrintedAsV13DoesAndAsPostgreSQLTakesThem(t *testing.T) {
 		"12.5E-1":    {"1.25", "1.25", "1.2500"},
 		"9999999.5":  {"9999999.5", "9999999.5", "9999999.5000"},
 		"1e99999":    {"1.0e99999", "1e99999", "1e99999"},
+
+		"0.001e-99999999999999999999": {"1.0e-2147483650", "0.001e-99999999999999999999", "0.001e-99999999999999999999"},
+		"10e99999999999999999999":     {"1.0e2147483648", "10e99999999999999999999", "10e99999999999999999999"},
 	} {
 		if got := wire.Scientific(number); got != want.scientific {
 			t.Errorf("Scientific(%s) = %s, not %s", number, got, want.scientific)
