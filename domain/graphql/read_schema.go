@@ -138,14 +138,10 @@ func rootName(n wire.Node) string { return nameIn(n.Field("name")) }
 // nameIn reads a name of the GraphQL grammar.
 func nameIn(n wire.Node) string {
 	if n.Given() && n.Kind() != wire.String {
-		n.Fail("parsing Name failed, expected String, but encountered %s", kindName(n.Kind()))
+		n.Fail("parsing Name failed, expected String, but encountered %s", n.Kind())
 		return ""
 	}
 	return n.GraphQLName()
-}
-
-func kindName(k wire.Kind) string {
-	return [...]string{"Null", "Boolean", "Number", "String", "Array", "Object"}[k]
 }
 
 func (r *schemaReader) definition(n wire.Node) *ast.Definition {

@@ -145,7 +145,7 @@ func (n Node) expect(kind Kind, called string) bool {
 		return false
 	}
 	if n.value.kind != kind {
-		n.Fail("parsing %s failed, expected %s, but encountered %s", called, kind.name(), n.value.kind.name())
+		n.Fail("parsing %s failed, expected %s, but encountered %s", called, kind, n.value.kind)
 		return false
 	}
 	return true

@@ -15,7 +15,7 @@ func (p Path) Key(name string) Path {
 }
 
 // Index returns the path of an item.
-func (p Path) Index(i int) Path { return p + "[" + Path(itoa(i)) + "]" }
+func (p Path) Index(i int) Path { return p + "[" + Path(strconv.Itoa(i)) + "]" }
 
 func isPlain(name string) bool {
 	for i := 0; i < len(name); i++ {
@@ -27,5 +27,3 @@ func isPlain(name string) bool {
 	}
 	return name != ""
 }
-
-func itoa(i int) string { return strconv.Itoa(i) }

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -47,8 +48,8 @@ const (
 	Object
 )
 
-// name is how messages call the kind.
-func (k Kind) name() string {
+// String is how messages call the kind.
+func (k Kind) String() string {
 	return [...]string{"Null", "Boolean", "Number", "String", "Array", "Object"}[k]
 }
 
@@ -134,7 +135,7 @@ func notJSON(err error) *domain.Error {
 		if at.Err != nil && !errors.Is(at.Err, io.ErrUnexpectedEOF) {
 			reason = at.Err.Error()
 		}
-		e.Message += " (at byte " + itoa(int(at.ByteOffset)) + ": " + reason + ")"
+		e.Message += " (at byte " + strconv.Itoa(int(at.ByteOffset)) + ": " + reason + ")"
 	}
 	return e
 }

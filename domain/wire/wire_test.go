@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestAKeyGivenTwiceIsRefusedWhereItStands(t *testing.T) {
 
 	many := `{"x0":0` + strings.Repeat(",\"y\":1", 1)
 	for i := range 40 {
-		many += `,"x` + itoa(i+1) + `":0`
+		many += `,"x` + strconv.Itoa(i+1) + `":0`
 	}
 	_, err = Parse([]byte(many + `,"x7":1}`))
 	require.Equal(t, `the key "x7" is given twice`, refusal(t, err).Message)
