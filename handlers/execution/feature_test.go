@@ -115,7 +115,7 @@ func (e *engine) rowFeature(r execution.Request, body string) []txtar.File {
 		return e.featureError(err)
 	}
 	world := e.handler.Live.Current().World
-	op, err := plan.OfRows(schema.For(world, r.Session.Role, r.BackendOnly), req.Command.(metadata.RowCommand))
+	op, err := plan.OfRows(schema.For(world, r.Session.Role, r.BackendOnly), req.Command.(metadata.RowCommand), plan.Limits{})
 	if err != nil {
 		return e.featureError(err)
 	}

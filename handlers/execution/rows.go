@@ -20,7 +20,7 @@ import (
 // caller's, under the permissions of a world, which may be one that only the
 // transaction knows yet. It returns the command's whole answer.
 func (e *Executor) RunIn(ctx context.Context, tx pgx.Tx, c metadata.RowCall) (json.RawMessage, error) {
-	op, err := plan.OfRows(e.schema.Role(c.World, c.Session.Role, c.BackendOnly), c.Command)
+	op, err := plan.OfRows(e.schema.Role(c.World, c.Session.Role, c.BackendOnly), c.Command, e.config.Limits)
 	if err != nil {
 		return nil, err
 	}

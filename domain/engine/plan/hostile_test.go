@@ -10,6 +10,7 @@ import (
 	"annals/domain"
 	"annals/domain/engine/plan"
 	"annals/domain/engine/schema"
+	"annals/domain/metadata"
 	"annals/domain/wire"
 )
 
@@ -100,6 +101,25 @@ func TestALargeVariableIsNotTakenInManyPlaces(t *testing.T) {
 	}
 	if !op.Fits(manyIDs(20)) {
 		t.Error("a plan does not take other variables of its size")
+	}
+}
+
+func TestACommandSelectsNoMoreColumnsThanAnOperation(t *testing.T) {
+	t.Parallel()
+	role := schema.For(authors(t), domain.AdminRole, false)
+	of := func(n int) metadata.Select {
+		s := metadata.Select{Table: domain.QualifiedName{Schema: "public", Name: "author"}}
+		for range n {
+			s.Columns = append(s.Columns, metadata.RowColumn{Name: "id"})
+		}
+		return s
+	}
+	if _, err := plan.OfRows(role, of(10), plan.Limits{MaxNodes: 10}); err != nil {
+		t.Error(err)
+	}
+	var refusal *domain.Error
+	if _, err := plan.OfRows(role, of(11), plan.Limits{MaxNodes: 10}); !errors.As(err, &refusal) || refusal.Code != domain.ValidationFailed {
+		t.Errorf("not refused: %v", err)
 	}
 }
 

@@ -19,12 +19,13 @@ const argsPath wire.Path = "$.args"
 
 // OfRows makes the plan of a command of the metadata API about rows, for a
 // role. It has one root field, whose answer is the command's; a count's is
-// {"aggregate": {"count": n}}.
-func OfRows(r *schema.Role, cmd metadata.RowCommand) (*Operation, error) {
+// {"aggregate": {"count": n}}. Of the limits MaxNodes holds: how many columns
+// may be selected, of related rows too.
+func OfRows(r *schema.Role, cmd metadata.RowCommand, l Limits) (*Operation, error) {
 	b := rowBuilder{&builder{
-		role: r.WithAllNames(), root: place{argsPath, new(*domain.Error)},
+		role: r.WithAllNames(), limits: l.withDefaults(), root: place{argsPath, new(*domain.Error)},
 		session: map[string]bool{}, rules: map[*schema.Permission]ruled{},
-	}}
+	}, new(int)}
 	op := &Operation{Kind: Mutation, Name: cmd.Operation()}
 	if cmd.OnlyReads() {
 		op.Kind = Query
@@ -40,7 +41,10 @@ func OfRows(r *schema.Role, cmd metadata.RowCommand) (*Operation, error) {
 
 // rowBuilder makes the plans of commands about rows. Columns go by their names
 // in the database, not by those in GraphQL.
-type rowBuilder struct{ *builder }
+type rowBuilder struct {
+	*builder
+	selected *int // columns so far
+}
 
 func (b rowBuilder) step(cmd metadata.RowCommand) Step {
 	switch cmd := cmd.(type) {
@@ -142,7 +146,11 @@ func (b rowBuilder) columns(at place, t *schema.Table, list []metadata.RowColumn
 		if at.failed() {
 			return nil
 		}
-		for _, f := range b.column(at.index(i), t, item) {
+		selected := b.column(at.index(i), t, item)
+		if *b.selected += len(selected); *b.selected > b.limits.MaxNodes {
+			at.fail("the command selects more than %d columns: ask for them in parts, or raise --max-query-nodes", b.limits.MaxNodes)
+		}
+		for _, f := range selected {
 			if !slices.ContainsFunc(fields, func(other Field) bool { return other.Alias == f.Alias }) {
 				fields = append(fields, f)
 			}
