@@ -8,8 +8,8 @@ import (
 	"annals/domain/wire"
 )
 
-// Body is the body of a delivery's request after some tries, as v1.3 has it.
-func Body(d Delivery, p Plan, tries int) []byte {
+// bodyOf is the body of a delivery's request after some tries, as v1.3 has it.
+func bodyOf(d Delivery, p Plan, tries int) []byte {
 	o := newObject(len(d.Payload) + 256)
 	o.text("id", d.ID)
 	switch {

@@ -32,17 +32,17 @@ func change() Delivery {
 func TestTheBodyOfARowChangeIsThatOfV13(t *testing.T) {
 	require.Equal(t, `{"id":"85558393-c75d-4d2f-9c15-e80591b83894","created_at":"2018-09-05T07:14:21.6017Z","trigger":{"name":"users"},`+
 		`"table":{"schema":"public","name":"users"},"event":`+string(change().Payload)+`,"delivery_info":{"current_retry":2,"max_retries":5}}`,
-		string(Body(change(), Plan{Policy: Policy{Retries: 5}}, 2)))
+		string(bodyOf(change(), Plan{Policy: Policy{Retries: 5}}, 2)))
 }
 
 func TestTheBodiesOfScheduledDeliveriesAreThoseOfV13(t *testing.T) {
 	comment := "hello"
 	fire := Delivery{ID: "i", Kind: Cron, Trigger: "c", Payload: json.RawMessage(`{"a":1}`), DueAt: at("2020-06-02T12:15:00+02:00")}
 	require.Equal(t, `{"id":"i","name":"c","scheduled_time":"2020-06-02T10:15:00Z","payload":{"a":1},"comment":"hello"}`,
-		string(Body(fire, Plan{Comment: &comment}, 0)))
+		string(bodyOf(fire, Plan{Comment: &comment}, 0)))
 	oneOff := Delivery{ID: "i", Kind: Scheduled, DueAt: at("2020-06-02T10:15:00Z"), CreatedAt: at("2020-06-02T10:10:00.123456Z")}
 	require.Equal(t, `{"id":"i","created_at":"2020-06-02T10:10:00.123456Z","scheduled_time":"2020-06-02T10:15:00Z","payload":null}`,
-		string(Body(oneOff, Plan{}, 0)))
+		string(bodyOf(oneOff, Plan{}, 0)))
 }
 
 func TestWhatIsNextFollowsFromThePolicyTheTriesAndTheAnswer(t *testing.T) {

@@ -44,7 +44,7 @@ func isOurs(name string) bool {
 // (https://www.standardwebhooks.com): webhook-id, the same for every try,
 // webhook-timestamp, and with secrets webhook-signature, one for each.
 func Compose(d Delivery, p Plan, tries int, now time.Time) Request {
-	body := Body(d, p, tries)
+	body := bodyOf(d, p, tries)
 	header := []Field{{"Content-Type", contentType}}
 	for _, h := range p.Headers {
 		if !isOurs(h.Name) {

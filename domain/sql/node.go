@@ -56,13 +56,11 @@ type sequence []Node
 // Seq is nodes one after the other. Nil nodes are left out.
 func Seq(nodes ...Node) Node { return sequence(nodes) }
 
+// joined is nodes with a separator in between.
 type joined struct {
 	separator constant
 	nodes     []Node
 }
-
-// Join is nodes with a separator in between.
-func Join(separator constant, nodes ...Node) Node { return joined{separator, nodes} }
 
 // List is nodes with commas in between.
 func List(nodes ...Node) Node { return joined{", ", nodes} }
@@ -92,7 +90,7 @@ func logical(operator, empty constant, conditions []Node) Node {
 	case 1:
 		return conditions[0]
 	}
-	return Paren(Join(operator, conditions...))
+	return Paren(joined{operator, conditions})
 }
 
 // Not is true when the condition is false.

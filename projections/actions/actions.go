@@ -30,8 +30,8 @@ var finishSQL string
 //go:embed clear.sql
 var clearSQL string
 
-// Lane is where the deliveries of an action's calls are queued.
-func Lane(action string) string { return "action:" + action }
+// lane is where the deliveries of an action's calls are queued.
+func lane(action string) string { return "action:" + action }
 
 // Call is a call of an asynchronous action.
 type Call struct {

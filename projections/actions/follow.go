@@ -43,5 +43,5 @@ func abandon(ctx context.Context, tx pgx.Tx, action string, position int64) erro
 	if _, err := tx.Exec(ctx, abandonSQL, action, dropped); err != nil {
 		return fmt.Errorf("end the calls of action %s: %w", action, err)
 	}
-	return deliveries.CancelLane(ctx, tx, Lane(action), "the action was dropped", position)
+	return deliveries.CancelLane(ctx, tx, lane(action), "the action was dropped", position)
 }

@@ -78,7 +78,7 @@ func send(ctx context.Context, q Querier, a Asked, kind, trigger, operation stri
 	}
 	session, _ := a.Session.Settings()
 	err = added{
-		id: a.ID, kind: kind, trigger: trigger, lane: EventLane(trigger), table: &t.Table, position: a.Position,
+		id: a.ID, kind: kind, trigger: trigger, lane: eventLane(trigger), table: &t.Table, position: a.Position,
 		payload: metadata.Encode(sent{Operation: operation, Data: data, Session: json.RawMessage(session)}),
 	}.add(ctx, q)
 	return metadata.Encode(map[string]uuid.UUID{"event_id": a.ID}), err

@@ -5,8 +5,8 @@ import "annals/domain/delivery"
 // A lane is what is claimed, limited and paused on its own.
 const scheduledLane = "scheduled"
 
-// EventLane is the lane of an event trigger's deliveries.
-func EventLane(trigger string) string { return "event:" + trigger }
+// eventLane is the lane of an event trigger's deliveries.
+func eventLane(trigger string) string { return "event:" + trigger }
 
 // CronLane is the lane of a cron trigger's fires.
 func CronLane(trigger string) string { return "cron:" + trigger }

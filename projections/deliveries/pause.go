@@ -13,7 +13,7 @@ func laneOf(kind metadata.Kind, trigger string) string {
 	if kind == metadata.KindCronTrigger {
 		return CronLane(trigger)
 	}
-	return EventLane(trigger)
+	return eventLane(trigger)
 }
 
 // pause lets a lane rest. Pausing it again changes the reason.

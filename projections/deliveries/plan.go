@@ -43,9 +43,9 @@ func Now(ctx context.Context, q Querier) (time.Time, error) {
 // fires is the namespace of the ids of fires. It never changes.
 var fires = uuid.MustParse("5c3b1f3e-6a0f-5d7c-9a43-0a6c1f1c7a52")
 
-// FireID is the id of a cron trigger's fire at a planned moment, whoever plans
+// fireID is the id of a cron trigger's fire at a planned moment, whoever plans
 // it and however often.
-func FireID(trigger string, at time.Time) uuid.UUID {
+func fireID(trigger string, at time.Time) uuid.UUID {
 	return uuid.NewSHA1(fires, []byte(trigger+"\n"+at.UTC().Format(time.RFC3339)))
 }
 
@@ -62,7 +62,7 @@ type Fires struct {
 func Plan(ctx context.Context, q Querier, f Fires) (int, error) {
 	ids := make([]uuid.UUID, len(f.At))
 	for i, at := range f.At {
-		ids[i] = FireID(f.Trigger, at)
+		ids[i] = fireID(f.Trigger, at)
 	}
 	tag, err := q.Exec(ctx, planSQL, f.Trigger, f.Payload, f.Position, ids, f.At)
 	if err != nil {

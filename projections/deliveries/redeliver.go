@@ -96,7 +96,7 @@ func redeliver(ctx context.Context, q Querier, a Asked, c metadata.RedeliverEven
 		return nil, domain.Refuse(domain.Busy, "event is already being processed")
 	}
 	round := d.round + 1
-	if _, err := q.Exec(ctx, reviveSQL, d.id, d.due, EventLane(d.trigger), round); err != nil {
+	if _, err := q.Exec(ctx, reviveSQL, d.id, d.due, eventLane(d.trigger), round); err != nil {
 		return nil, fmt.Errorf("queue delivery %s: %w", d.id, err)
 	}
 	return success(), note(ctx, q, d, "redelivery", "", round, a.Position)

@@ -87,14 +87,14 @@ type Row struct {
 	Given   map[string]Text
 }
 
-// MaxInsertParameters is how many parameters one insert may have; the
+// maxInsertParameters is how many parameters one insert may have; the
 // protocol's limit is 65535. The rest leaves room for the conditions.
-const MaxInsertParameters = 60000
+const maxInsertParameters = 60000
 
 // Chunks tells how many rows one statement may insert.
 func Chunks(rows []Row) int {
 	columns := len(insertedColumns(rows))
-	return max(1, MaxInsertParameters/max(1, columns))
+	return max(1, maxInsertParameters/max(1, columns))
 }
 
 // Insert translates an insert of rows of one table. The values of the columns
