@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -107,6 +108,7 @@ func (l launch) spawn(log *os.File) (pid int, err error) {
 		return 0, err
 	}
 	defer null.Close()
+	keepFromChildren()
 	attributes := l.account.attributes()
 	attributes.Setsid = true
 	process, err := os.StartProcess(l.programs.postgres(), l.arguments(), &os.ProcAttr{
@@ -118,6 +120,22 @@ func (l launch) spawn(log *os.File) (pid int, err error) {
 	pid = process.Pid // Release forgets it
 	// It is watched by its number: whoever stops it may be another process.
 	return pid, process.Release()
+}
+
+// keepFromChildren has no child get the files that this program was started
+// with beside the standard ones, such as a lock or a pipe of the shell's: the
+// server outlives the program, and would hold them. Files that Go opens itself
+// are kept from children anyway.
+func keepFromChildren() {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return // then they cannot be told
+	}
+	for _, entry := range entries {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
 }
 
 // arguments end with what no setting may change: the way in.

@@ -92,6 +92,24 @@ func TestAServerOutlivesItsKilledProgram(t *testing.T) {
 	require.False(t, alive(pid), "the next user was the last")
 }
 
+// A test that was killed once left a server behind, and the server the lock
+// under which the test had been run.
+func TestAServerHoldsNoFileThatItsProgramWasStartedWith(t *testing.T) { // alone: a child of another test would get the file
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer read.Close()
+	inherited, err := syscall.Dup(int(write.Fd())) // which a child gets, unlike what Go opens
+	require.NoError(t, err)
+	server := start(t, pgtest.Config(t, pgtest.DataDir(t)))
+	require.True(t, server.Started())
+	require.NoError(t, write.Close())
+	require.NoError(t, syscall.Close(inherited))
+
+	require.NoError(t, read.SetReadDeadline(time.Now().Add(patience)))
+	_, err = read.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF, "somebody else has the other end")
+}
+
 func TestAKilledServerRecoversWithItsData(t *testing.T) {
 	t.Parallel()
 	dir := pgtest.DataDir(t)
