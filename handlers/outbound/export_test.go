@@ -16,3 +16,6 @@ func NewAsking(r *net.Resolver, c Config) *Client {
 	made.transport.DialContext = dialer.DialContext
 	return made
 }
+
+// UsesProxies reports whether requests go by the proxies that the environment names.
+func (c *Client) UsesProxies() bool { return c.transport.Proxy != nil }

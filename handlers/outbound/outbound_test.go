@@ -259,6 +259,11 @@ func TestANameThatMovesToADeniedAddressIsNotCalledThere(t *testing.T) {
 	require.EqualValues(t, 1, calls.Load())
 }
 
+func TestNoProxyHidesWhichAddressIsCalledWhereSomeAreDenied(t *testing.T) {
+	require.True(t, client(t, outbound.Config{}).UsesProxies())
+	require.False(t, client(t, outbound.Config{Deny: []string{outbound.Private}}).UsesProxies())
+}
+
 func TestEachRangeIsDeniedOnItsOwn(t *testing.T) {
 	for address, name := range map[string]string{
 		"127.8.9.1": outbound.Loopback, "::1": outbound.Loopback, "0.0.0.0": outbound.Loopback,

@@ -1,7 +1,6 @@
 package deliver_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,11 +10,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"annals/domain/delivery"
-	"annals/domain/metadata"
 	"annals/handlers/execution"
 	"annals/handlers/outbound"
 	"annals/handlers/workers/deliver"
@@ -54,30 +51,13 @@ func asTexts(values [][]byte) []any {
 // callers starts a worker that makes the calls of actions.
 func (h *house) callers(node string) (stop func()) {
 	h.t.Helper()
-	world := func() metadata.World { return h.live.Current().World }
 	client := outbound.New(outbound.Config{})
+	h.t.Cleanup(client.Close)
 	calls := &deliver.Actions{
-		Pool: h.db.Pool, World: world, LeaseMargin: time.Second, Log: slog.New(slog.DiscardHandler),
-		Call: execution.New(h.db.Pool, world, execution.Config{Outbound: client}).CallAction,
+		Pool: h.db.Pool, World: h.world, LeaseMargin: time.Second, Log: slog.New(slog.DiscardHandler),
+		Call: execution.New(h.db.Pool, h.world, execution.Config{Outbound: client}).CallAction,
 	}
-	worker, err := deliver.New(deliver.Parts{
-		Pool: h.db.Pool, World: world, Senders: map[delivery.Kind]deliver.Sender{delivery.Action: calls},
-		Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
-	}, deliver.Config{Node: node, FetchInterval: 50 * time.Millisecond, Grace: 10 * time.Millisecond})
-	require.NoError(h.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- worker.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if !stopped {
-			stopped = true
-			cancel()
-			require.NoError(h.t, <-ended)
-			client.Close()
-		}
-	}
-	h.t.Cleanup(stop)
+	_, stop = h.workWith(map[delivery.Kind]deliver.Sender{delivery.Action: calls}, slog.DiscardHandler, deliver.Config{Node: node, Grace: 10 * time.Millisecond})
 	return stop
 }
 

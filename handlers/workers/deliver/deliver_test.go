@@ -106,18 +106,26 @@ func (h *house) work(c deliver.Config) (*deliver.Worker, func()) {
 // workBy is work with a way out, and a log.
 func (h *house) workBy(door outbound.Config, lines slog.Handler, c deliver.Config) (*deliver.Worker, func()) {
 	h.t.Helper()
-	world := func() metadata.World { return h.live.Current().World }
 	client := outbound.New(door)
-	hooks := &deliver.Webhooks{Client: client, World: world, LeaseMargin: time.Second, Log: slog.New(slog.DiscardHandler)}
+	h.t.Cleanup(client.Close)
+	hooks := &deliver.Webhooks{Client: client, World: h.world, LeaseMargin: time.Second, Log: slog.New(slog.DiscardHandler)}
 	senders := map[delivery.Kind]deliver.Sender{}
 	for _, kind := range hooks.Kinds() {
 		senders[kind] = hooks
 	}
+	return h.workWith(senders, lines, c)
+}
+
+func (h *house) world() metadata.World { return h.live.Current().World }
+
+// workWith is work with senders, and a log.
+func (h *house) workWith(senders map[delivery.Kind]deliver.Sender, lines slog.Handler, c deliver.Config) (*deliver.Worker, func()) {
+	h.t.Helper()
 	if c.Node == "" {
 		c.Node = "node"
 	}
 	c.FetchInterval = 50 * time.Millisecond
-	worker, err := deliver.New(deliver.Parts{Pool: h.db.Pool, World: world, Senders: senders, Registry: prometheus.NewRegistry(), Log: slog.New(lines)}, c)
+	worker, err := deliver.New(deliver.Parts{Pool: h.db.Pool, World: h.world, Senders: senders, Registry: prometheus.NewRegistry(), Log: slog.New(lines)}, c)
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -125,7 +133,6 @@ func (h *house) workBy(door outbound.Config, lines slog.Handler, c deliver.Confi
 	stop := sync.OnceFunc(func() {
 		cancel()
 		require.NoError(h.t, <-ended)
-		client.Close()
 	})
 	h.t.Cleanup(stop)
 	return worker, stop
@@ -243,6 +250,25 @@ func TestWhatCannotBeResolvedFailsAndSaysWhat(t *testing.T) {
 	var response string
 	require.NoError(t, h.db.Pool.QueryRow(t.Context(), `select response->'data'->>'message' from annals.delivery_log`).Scan(&response))
 	require.Equal(t, `"Value for environment variables not found: NOT_SET"`, response)
+}
+
+// breaking is a sender that breaks down.
+type breaking struct{}
+
+func (breaking) Send(context.Context, deliver.Job) deliver.Attempt { panic("broken") }
+
+func TestASenderThatBreaksDownFailsItsTryAndTheWorkerGoesOn(t *testing.T) {
+	h := newHouse(t)
+	h.trigger("breaks", "http://127.0.0.1:1/", `,"retry_conf":{"num_retries":1,"interval_sec":0}`)
+	h.workWith(map[delivery.Kind]deliver.Sender{delivery.Manual: breaking{}}, slog.DiscardHandler, deliver.Config{})
+	for range 2 {
+		id := h.events("breaks", 1)[0]
+		h.empty()
+		require.Equal(t, []string{"attempt retry 1 1 500 true", "attempt failed 1 2 500 false"}, h.story(id))
+	}
+	var response string
+	require.NoError(t, h.db.Pool.QueryRow(t.Context(), `select response->'data'->>'message' from annals.delivery_log limit 1`).Scan(&response))
+	require.Equal(t, `"internal error"`, response, "what broke is the log's to tell")
 }
 
 func TestAnEndpointThatHangsFillsItsOwnSlotsOnly(t *testing.T) {
