@@ -189,9 +189,9 @@ type internalDetail struct {
 // logInternal writes the cause of an internal error to the log.
 func (a *API) logInternal(r *http.Request, err error) {
 	detail := internalDetail{RequestID: exchangeOf(r).requestID, Error: err.Error()}
-	var failure *panicked
+	var failure interface{ Stack() []byte } // a panic, here or where an answer of a subscription was made
 	if errors.As(err, &failure) {
-		detail.Stack = string(failure.stack)
+		detail.Stack = string(failure.Stack())
 	}
 	a.log(r.Context(), Line{LineInternal, slog.LevelError, detail})
 }

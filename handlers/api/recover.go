@@ -19,6 +19,9 @@ func newPanicked(cause any) *panicked { return &panicked{cause, debug.Stack()} }
 
 func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.cause) }
 
+// Stack is where it came from.
+func (p *panicked) Stack() []byte { return p.stack }
+
 // recover turns a panic into an internal error, and its stack into a line of
 // the log. Where an answer has begun, the connection is cut, so that nobody
 // takes a part of it for the whole.

@@ -139,3 +139,22 @@ func TestAPollerEndsWithItsLastSubscriber(t *testing.T) {
 	source.set(fine)
 	require.False(t, source.was("a"))
 }
+
+func TestAPanicIsAnErrorOfWhatBroughtItAbout(t *testing.T) {
+	t.Parallel()
+	source, hub := newScripted(t)
+	source.set(func(value string) error {
+		if value == "bad" {
+			panic("a bug")
+		}
+		return nil
+	})
+	good, bad := follow(t, hub, "good"), follow(t, hub, "bad")
+	require.NoError(t, good.next().Err)
+	failed := bad.next()
+	require.ErrorContains(t, failed.Err, "panic: a bug")
+	require.True(t, failed.Last)
+	var stack interface{ Stack() []byte }
+	require.ErrorAs(t, failed.Err, &stack)
+	require.Contains(t, string(stack.Stack()), "fault_test.go")
+}

@@ -3,6 +3,8 @@ package livequery
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -71,7 +73,7 @@ func (h *Hub) ask(ctx context.Context, all []*cohort) {
 }
 
 func (h *Hub) askBatch(ctx context.Context, batch []*cohort) {
-	answers, err := h.source.AnswerLive(ctx, h.lives(batch))
+	answers, err := h.answer(ctx, h.lives(batch))
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:
@@ -87,6 +89,28 @@ func (h *Hub) askBatch(ctx context.Context, batch []*cohort) {
 			h.fail(c, err)
 		}
 	}
+}
+
+// panicked is a panic as an error.
+type panicked struct {
+	cause any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.cause) }
+
+// Stack is where it came from.
+func (p *panicked) Stack() []byte { return p.stack }
+
+// answer asks the source. A panic ends what brought it about, as it does over HTTP, and
+// not the node.
+func (h *Hub) answer(ctx context.Context, lives []*execution.Live) (answers [][]byte, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &execution.Spoiled{Err: &panicked{cause, debug.Stack()}}
+		}
+	}()
+	return h.source.AnswerLive(ctx, lives)
 }
 
 func (h *Hub) lives(batch []*cohort) []*execution.Live {
