@@ -34,6 +34,8 @@ var layers = []layer{
 		"a use case knows neither edge, nor the other use case, nor migrations"},
 	{"handlers/execution", []string{"handlers/execution", "handlers/outbound", "domain", "projections"},
 		"a use case knows neither edge, nor the other use case, nor migrations"},
+	{"handlers/nodetest", []string{"handlers/command", "handlers/execution", "domain", "eventstore", "projections", "migrations"},
+		"a node for tests joins the use cases, and knows neither edge"},
 	{"handlers/dump", nil, "a dump knows a database and a program, and nothing of ours"},
 	{"handlers/outbound", []string{"handlers/outbound", "domain"}, "the one door out knows nothing of who goes through it"},
 

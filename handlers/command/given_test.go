@@ -132,9 +132,6 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// configOfTests is the default.
-var configOfTests = command.Config{}
-
 const authors = `create table author (id serial primary key, name text not null);
 create table article (id serial primary key, title text not null, author_id integer references author (id));`
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"annals/domain"
+	"annals/handlers/command"
 )
 
 // hostileNames are names of tables, columns and roles that somebody may have.
@@ -37,7 +38,7 @@ func TestAnyNameThatPostgresHoldsGoesThroughEveryOperation(t *testing.T) {
 			document := s.export()
 			s.do(`{"type":"replace_metadata","args":` + document + `}`)
 			require.Equal(t, document, s.export())
-			require.Equal(t, document, s.addNode(configOfTests).export())
+			require.Equal(t, document, s.addNode(command.Config{}).export())
 
 			s.sql(fmt.Sprintf(`alter table %[1]s.%[1]s rename column %[1]s to plain`, ident))
 			require.NotEqual(t, document, s.export())

@@ -19,10 +19,10 @@ import (
 // laterEngine has the asynchronous action later.
 func laterEngine(t *testing.T, output string) *engine {
 	e := musicalEngine(t)
-	e.do(actionTypes)
-	e.do(`{"type":"create_action","args":{"name":"later","definition":{"kind":"asynchronous","handler":"http://127.0.0.1:1",` +
+	e.Do(actionTypes)
+	e.Do(`{"type":"create_action","args":{"name":"later","definition":{"kind":"asynchronous","handler":"http://127.0.0.1:1",` +
 		`"arguments":[{"name":"n","type":"Int"}],"output_type":"` + output + `","forward_client_headers":true}}}`)
-	e.do(`{"type":"create_action_permission","args":{"action":"later","role":"user"}}`)
+	e.Do(`{"type":"create_action_permission","args":{"action":"later","role":"user"}}`)
 	return e
 }
 
@@ -41,10 +41,10 @@ func (e *engine) start(s domain.Session) string {
 // finish ends a call as the worker does that holds its lease.
 func (e *engine) finish(id, response, errors string) {
 	e.t.Helper()
-	c, state, err := actions.Open(e.t.Context(), e.owner, id)
+	c, state, err := actions.Open(e.t.Context(), e.Pool, id)
 	require.NoError(e.t, err)
 	require.Equal(e.t, actions.Processing, state)
-	require.NoError(e.t, actions.Finish(e.t.Context(), e.owner, c.ID, 0, orNil(response), orNil(errors)))
+	require.NoError(e.t, actions.Finish(e.t.Context(), e.Pool, c.ID, 0, orNil(response), orNil(errors)))
 }
 
 func orNil(text string) json.RawMessage {
@@ -56,7 +56,7 @@ func orNil(text string) json.RawMessage {
 
 func (e *engine) scan(sql string, args ...any) (text string) {
 	e.t.Helper()
-	require.NoError(e.t, e.owner.QueryRow(e.t.Context(), sql, args...).Scan(&text))
+	require.NoError(e.t, e.Pool.QueryRow(e.t.Context(), sql, args...).Scan(&text))
 	return text
 }
 
@@ -76,7 +76,7 @@ func TestACallThatIsStartedIsADeliveryInTheSameTransaction(t *testing.T) {
 
 func TestACallsResultIsForWhoStartedIt(t *testing.T) {
 	e := laterEngine(t, "found!")
-	e.do(`{"type":"run_sql","args":{"sql":"insert into artist (id, name) values (901, 'A')"}}`)
+	e.Do(`{"type":"run_sql","args":{"sql":"insert into artist (id, name) values (901, 'A')"}}`)
 	id := e.start(member("901"))
 	variables := `{"id":"` + id + `"}`
 	e.answers(member("901"), `{"later":{"id":"`+id+`","__typename":"later","errors":null,"output":null}}`, laterResult, variables)
@@ -101,7 +101,7 @@ func TestACallsResultIsForWhoStartedIt(t *testing.T) {
 
 func TestACallWithAListOfObjectsAnswersAList(t *testing.T) {
 	e := laterEngine(t, "[found]")
-	e.do(`{"type":"run_sql","args":{"sql":"insert into artist (id, name) values (901, 'A'), (902, 'B')"}}`)
+	e.Do(`{"type":"run_sql","args":{"sql":"insert into artist (id, name) values (901, 'A'), (902, 'B')"}}`)
 	id := e.start(admin())
 	e.finish(id, `[{"id":902},{"id":901},{"id":33}]`, "")
 	e.answers(admin(), `{"later":{"a":[{"artist":{"name":"B"}},{"artist":{"name":"A"}},{"artist":null}],"b":[{"id":902},{"id":901},{"id":33}]}}`,
@@ -139,7 +139,7 @@ func TestADroppedActionEndsItsCallsOrForgetsThem(t *testing.T) {
 	for clear, want := range map[string]string{"true": "0 0", "false": "1 0"} {
 		e := laterEngine(t, "found!")
 		e.start(admin())
-		e.do(`{"type":"drop_action","args":{"name":"later","clear_data":` + clear + `}}`)
+		e.Do(`{"type":"drop_action","args":{"name":"later","clear_data":` + clear + `}}`)
 		require.Equal(t, want, e.scan(`select concat_ws(' ', (select count(*) from annals.action_log), (select count(*) from annals.delivery_queue))`))
 		require.Equal(t, "cancelled", e.scan(`select entry from annals.delivery_log`))
 		if clear == "false" {
@@ -151,12 +151,12 @@ func TestADroppedActionEndsItsCallsOrForgetsThem(t *testing.T) {
 func TestALeaseThatRanOutWritesNoResult(t *testing.T) {
 	e := laterEngine(t, "found!")
 	id := e.start(admin())
-	c, _, err := actions.Open(t.Context(), e.owner, id)
+	c, _, err := actions.Open(t.Context(), e.Pool, id)
 	require.NoError(t, err)
-	require.NoError(t, actions.Finish(t.Context(), e.owner, c.ID, 5, json.RawMessage(`{"id":1}`), nil))
+	require.NoError(t, actions.Finish(t.Context(), e.Pool, c.ID, 5, json.RawMessage(`{"id":1}`), nil))
 	require.Equal(t, "processing", e.scan(`select status from annals.action_log`))
 	e.finish(id, `{"id":2}`, "")
-	_, state, err := actions.Open(t.Context(), e.owner, id)
+	_, state, err := actions.Open(t.Context(), e.Pool, id)
 	require.NoError(t, err)
 	require.Equal(t, actions.Completed, state, "a call that is over is not made again")
 }

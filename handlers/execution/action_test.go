@@ -80,10 +80,10 @@ func actionEngine(t testing.TB, h *handler) *engine {
 
 func actionEngineWith(t testing.TB, h *handler, c execution.Config) *engine {
 	e := musicalEngineWith(t, c)
-	e.do(actionTypes)
+	e.Do(actionTypes)
 	action := func(name, definition string) {
-		e.do(fmt.Sprintf(`{"type":"create_action","args":{"name":%q,"definition":{"handler":%q,%s}}}`, name, h.URL+"/"+name, definition))
-		e.do(fmt.Sprintf(`{"type":"create_action_permission","args":{"action":%q,"role":"user"}}`, name))
+		e.Do(fmt.Sprintf(`{"type":"create_action","args":{"name":%q,"definition":{"handler":%q,%s}}}`, name, h.URL+"/"+name, definition))
+		e.Do(fmt.Sprintf(`{"type":"create_action_permission","args":{"action":%q,"role":"user"}}`, name))
 	}
 	action("greet", `"arguments":[{"name":"who","type":"person!"},{"name":"times","type":"Int"},{"name":"ids","type":"[ID]"}],"output_type":"found",`+
 		`"headers":[{"name":"Authorization","value":"ours"}],"forward_client_headers":true`)
@@ -168,7 +168,7 @@ func TestWhatAnActionCannotTakeIsRefusedBeforeAnybodyIsCalled(t *testing.T) {
 func TestRowsAreJoinedToWhatAHandlerAnsweredUnderTheRolesPermissions(t *testing.T) {
 	h := newHandler(t)
 	e := actionEngine(t, h)
-	e.do(`{"type":"run_sql","args":{"sql":"insert into artist (id, name) values (901, 'A'), (902, 'B'); insert into album (id, title, artist_id) values (801, 'x', 901), (802, 'y', 901), (803, 'z', 902)"}}`)
+	e.Do(`{"type":"run_sql","args":{"sql":"insert into artist (id, name) values (901, 'A'), (902, 'B'); insert into album (id, title, artist_id) values (801, 'x', 901), (802, 'y', 901), (803, 'z', 902)"}}`)
 	h.says(200, ` [ {"id": 901, "note": {"a": [1, 2.50]}}, {"id": "902"}, {"id": 7}, {"id": 901} ] `)
 	const query = `{ find { id note artist { name albums(order_by: {id: desc}) { title } } albums(order_by: {id: asc}) { title } } ok: artist(where: {id: {_eq: 902}}) { name } }`
 	e.answers(admin(), `{"find":[`+
@@ -192,7 +192,7 @@ func TestRowsAreJoinedToWhatAHandlerAnsweredUnderTheRolesPermissions(t *testing.
 func TestManyObjectsOfAnAnswerAreJoinedByOneStatement(t *testing.T) {
 	h := newHandler(t)
 	e := actionEngine(t, h)
-	e.do(`{"type":"run_sql","args":{"sql":"insert into artist (id, name) select g, 'a' || g from generate_series(1001, 3000) g"}}`)
+	e.Do(`{"type":"run_sql","args":{"sql":"insert into artist (id, name) select g, 'a' || g from generate_series(1001, 3000) g"}}`)
 	var answer, want strings.Builder
 	for i := 1001; i <= 3000; i++ {
 		fmt.Fprintf(&answer, `,{"id":%d}`, i)
@@ -295,7 +295,7 @@ func TestAHandlerThatDoesNotAnswerIsTold(t *testing.T) {
 		close(gone)
 	}))
 	t.Cleanup(slow.Close)
-	e.do(fmt.Sprintf(`{"type":"update_action","args":{"name":"find_one","definition":{"handler":%q,"type":"query","output_type":"found","timeout":1}}}`, slow.URL))
+	e.Do(fmt.Sprintf(`{"type":"update_action","args":{"name":"find_one","definition":{"handler":%q,"type":"query","output_type":"found","timeout":1}}}`, slow.URL))
 	_, err := e.ask(admin(), `{ find_one { id } }`, "")
 	var refusal *domain.Error
 	require.ErrorAs(t, err, &refusal)
@@ -331,7 +331,7 @@ func TestTheHandlersOfAQueryAreCalledSideBySideAndThoseOfAMutationInTurn(t *test
 	}))
 	t.Cleanup(server.Close)
 	update := func(name, path, kind string) {
-		e.do(fmt.Sprintf(`{"type":"update_action","args":{"name":%q,"definition":{"handler":%q,"type":%q,"output_type":"found"}}}`, name, server.URL+path, kind))
+		e.Do(fmt.Sprintf(`{"type":"update_action","args":{"name":%q,"definition":{"handler":%q,"type":%q,"output_type":"found"}}}`, name, server.URL+path, kind))
 	}
 	update("find_one", "/meet", "query")
 	e.answers(admin(), `{"a":{"id":1},"b":{"id":1}}`, `{ a: find_one { id } b: find_one { id } }`, "")

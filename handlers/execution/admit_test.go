@@ -52,9 +52,9 @@ func TestTheNextRequestSeesAChangedCollection(t *testing.T) {
 	const query = `{ artist(where: {id: {_eq: 1}}) { id } }`
 	_, err := e.ask(asUser, query, "")
 	require.Error(t, err)
-	e.do(`{"type":"add_query_to_collection","args":{"collection_name":"c","query_name":"n","query":"{ artist(where: {id: {_eq: 1}}) { id } }"}}`)
+	e.Do(`{"type":"add_query_to_collection","args":{"collection_name":"c","query_name":"n","query":"{ artist(where: {id: {_eq: 1}}) { id } }"}}`)
 	e.answers(asUser, `{"artist":[{"id":1}]}`, query, "")
-	e.do(`{"type":"drop_query_from_collection","args":{"collection_name":"c","query_name":"n"}}`)
+	e.Do(`{"type":"drop_query_from_collection","args":{"collection_name":"c","query_name":"n"}}`)
 	_, err = e.ask(asUser, query, "")
 	require.Equal(t, domain.ValidationFailed, refusal(t, err).Code, "neither its plan nor its text is remembered")
 }

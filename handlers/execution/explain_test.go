@@ -66,13 +66,13 @@ var asAdmin = domain.Session{Role: domain.AdminRole}
 func TestTheStatementsShownCanBeRunByHand(t *testing.T) {
 	t.Parallel()
 	e := musicalEngine(t)
-	e.do(`{"type":"run_sql","args":{"sql":"insert into artist values (9, 'it''s \\ $1')"}}`)
+	e.Do(`{"type":"run_sql","args":{"sql":"insert into artist values (9, 'it''s \\ $1')"}}`)
 	items := e.explains(asAdmin, `query ($n: String!) { a: artist(where: {name: {_eq: $n}}) { name albums(order_by: {id: desc}, limit: 1) { title } } album(limit: 2) { id } }`, `{"n":"it's \\ $1"}`)
 	require.Len(t, items, 2)
 	require.Equal(t, []string{"a", "album"}, []string{items[0].Field, items[1].Field}, "a field goes by its alias")
 	for _, item := range items {
 		for statement := range strings.SplitSeq(*item.SQL, ";\n") {
-			rows, err := e.pool.Query(t.Context(), statement, pgx.QueryExecModeSimpleProtocol)
+			rows, err := e.conns.Query(t.Context(), statement, pgx.QueryExecModeSimpleProtocol)
 			require.NoError(t, err)
 			rows.Close()
 			require.NoError(t, rows.Err(), statement)
@@ -82,7 +82,7 @@ func TestTheStatementsShownCanBeRunByHand(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(*items[0].SQL, ";\n"), "a statement for each level")
 	var name string
-	require.NoError(t, e.pool.QueryRow(t.Context(), "select name from ("+strings.Split(*items[0].SQL, ";\n")[0]+") t(name)", pgx.QueryExecModeSimpleProtocol).Scan(&name))
+	require.NoError(t, e.conns.QueryRow(t.Context(), "select name from ("+strings.Split(*items[0].SQL, ";\n")[0]+") t(name)", pgx.QueryExecModeSimpleProtocol).Scan(&name))
 	require.Equal(t, `it's \ $1`, name)
 }
 
@@ -176,7 +176,7 @@ func TestPlansComeAsJSONAndAnalysedWhenAskedFor(t *testing.T) {
 func TestAValueThatPostgreSQLRefusesIsRefusedByExplain(t *testing.T) {
 	t.Parallel()
 	e := musicalEngine(t)
-	e.do(`{"type":"run_sql","args":{"sql":"alter table track add at date"}}`)
+	e.Do(`{"type":"run_sql","args":{"sql":"alter table track add at date"}}`)
 	_, err := e.explain(asAdmin, `{ track(where: {at: {_eq: "never"}}) { id } }`, "")
 	require.Equal(t, domain.DataException, refusal(t, err).Code)
 	require.Equal(t, "$", refusal(t, err).Path)
@@ -186,7 +186,7 @@ func TestAValueThatPostgreSQLRefusesIsRefusedByExplain(t *testing.T) {
 // contents is all rows of all tables, as text.
 func (e *engine) contents() (text string) {
 	e.t.Helper()
-	require.NoError(e.t, e.pool.QueryRow(e.t.Context(), `select concat((select string_agg(a::text, ',' order by id) from artist a),
+	require.NoError(e.t, e.conns.QueryRow(e.t.Context(), `select concat((select string_agg(a::text, ',' order by id) from artist a),
 		(select string_agg(a::text, ',' order by id) from album a), (select string_agg(a::text, ',' order by id) from track a))`).Scan(&text))
 	return text
 }
@@ -197,12 +197,12 @@ func TestAnOperationIsExplainedUnderEarlierMetadata(t *testing.T) {
 	const query = `{ album { title } }`
 	user := domain.Session{Role: "user", Variables: map[string]string{"x-service-artist": "1"}}
 	now := e.explains(user, query, "")
-	position := e.handler.Live.Position()
-	e.do(`{"type":"drop_select_permission","args":{"table":"album","role":"user"}}`)
+	position := e.Live.Position()
+	e.Do(`{"type":"drop_select_permission","args":{"table":"album","role":"user"}}`)
 	_, err := e.explain(user, query, "")
 	require.Error(t, err)
 
-	then, err := e.handler.WorldAt(t.Context(), metadata.Moment{Position: &position})
+	then, err := e.Handler.WorldAt(t.Context(), metadata.Moment{Position: &position})
 	require.NoError(t, err)
 	request := execution.ExplainRequest{Request: execution.Request{Session: user, Query: plan.Request{Query: query}}, World: &then}
 	before, err := e.explainWith(request)
@@ -212,7 +212,7 @@ func TestAnOperationIsExplainedUnderEarlierMetadata(t *testing.T) {
 	require.Error(t, err, "the earlier plan is not kept")
 
 	later := position + 100
-	_, err = e.handler.WorldAt(t.Context(), metadata.Moment{Position: &later})
+	_, err = e.Handler.WorldAt(t.Context(), metadata.Moment{Position: &later})
 	var refusal *domain.Error
 	require.ErrorAs(t, err, &refusal)
 	require.Equal(t, domain.NotExists, refusal.Code)
@@ -221,9 +221,9 @@ func TestAnOperationIsExplainedUnderEarlierMetadata(t *testing.T) {
 func TestWhatEarlierMetadataNamesAndIsGoneCannotBeExplained(t *testing.T) {
 	t.Parallel()
 	e := musicalEngine(t)
-	position := e.handler.Live.Position()
-	e.do(`{"type":"run_sql","args":{"sql":"drop table track","cascade":true}}`)
-	then, err := e.handler.WorldAt(t.Context(), metadata.Moment{Position: &position})
+	position := e.Live.Position()
+	e.Do(`{"type":"run_sql","args":{"sql":"drop table track","cascade":true}}`)
+	then, err := e.Handler.WorldAt(t.Context(), metadata.Moment{Position: &position})
 	require.NoError(t, err)
 	for query, stands := range map[string]bool{`{ album { title } }`: true, `{ track { id } }`: false} {
 		_, err := e.explainWith(execution.ExplainRequest{

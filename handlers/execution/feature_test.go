@@ -90,7 +90,7 @@ func (e *engine) feature(text string) []txtar.File {
 }
 
 func (e *engine) operationFeature(r execution.Request) []txtar.File {
-	role := schema.For(e.handler.Live.Current().World, r.Session.Role, r.BackendOnly)
+	role := schema.For(e.World(), r.Session.Role, r.BackendOnly)
 	op, err := plan.Build(role, r.Query)
 	if err != nil {
 		return e.featureError(err)
@@ -114,7 +114,7 @@ func (e *engine) rowFeature(r execution.Request, body string) []txtar.File {
 	if err != nil {
 		return e.featureError(err)
 	}
-	world := e.handler.Live.Current().World
+	world := e.World()
 	op, err := plan.OfRows(schema.For(world, r.Session.Role, r.BackendOnly), req.Command.(metadata.RowCommand), plan.Limits{})
 	if err != nil {
 		return e.featureError(err)

@@ -13,6 +13,7 @@ import (
 	"annals/domain/engine/plan"
 	"annals/handlers/command/facts"
 	"annals/handlers/execution"
+	"annals/handlers/nodetest"
 	"annals/migrations/pgtest"
 )
 
@@ -35,12 +36,7 @@ func given(t *testing.T, sql string, tables ...string) *fixture {
 
 func givenWith(t *testing.T, c execution.Config, sql string, tables ...string) *fixture {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(pgtest.New(t).URL)
-	require.NoError(t, err)
-	execution.Connections(config, execution.DefaultStatementTimeout)
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := nodetest.Rows(t, pgtest.New(t).URL, execution.DefaultStatementTimeout)
 	f := &fixture{t: t, pool: pool, run: execution.New(pool, nil, c)}
 	f.exec(sql)
 	f.look(tables...)

@@ -27,7 +27,7 @@ func BenchmarkJoin(b *testing.B) {
 func benchmarkJoin(b *testing.B, ready bool) {
 	s := startJoinServer(b, messageTypes, messages())
 	e := joinEngine(b, execution.Config{}, s)
-	_, err := e.pool.Exec(b.Context(), `BEGIN READ WRITE; INSERT INTO author (id, name) SELECT g, 'name ' || g FROM generate_series(1000, 1999) AS g; ANALYZE author; COMMIT`,
+	_, err := e.conns.Exec(b.Context(), `BEGIN READ WRITE; INSERT INTO author (id, name) SELECT g, 'name ' || g FROM generate_series(1000, 1999) AS g; ANALYZE author; COMMIT`,
 		pgx.QueryExecModeSimpleProtocol)
 	require.NoError(b, err)
 	const joined = `{ author(where: {id: {_gte: 1000}}, order_by: {id: asc}) { id name message { id msg } } }`

@@ -562,7 +562,7 @@ func drawTables(t *rapid.T) (p, c string) {
 // fill puts the rows into the database, and reads them as it spells them.
 func (e *byEachRow) fill(en *engine, p, c string) {
 	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-	_, err := en.pool.Exec(en.t.Context(), `BEGIN READ WRITE; TRUNCATE p, c;
+	_, err := en.conns.Exec(en.t.Context(), `BEGIN READ WRITE; TRUNCATE p, c;
 		INSERT INTO p SELECT * FROM jsonb_populate_recordset(NULL::p, `+quoted(p)+`);
 		INSERT INTO c SELECT * FROM jsonb_populate_recordset(NULL::c, `+quoted(c)+`);
 		UPDATE p SET doc = 'null' WHERE doc = '7'; -- JSON's null is none of SQL's
@@ -571,7 +571,7 @@ func (e *byEachRow) fill(en *engine, p, c string) {
 	e.tables = map[string][]map[string]any{}
 	for _, table := range []string{"p", "c"} {
 		var text []byte
-		require.NoError(en.t, en.pool.QueryRow(en.t.Context(), "SELECT coalesce(json_agg(to_json(x) ORDER BY id), '[]') FROM "+table+" x").Scan(&text))
+		require.NoError(en.t, en.conns.QueryRow(en.t.Context(), "SELECT coalesce(json_agg(to_json(x) ORDER BY id), '[]') FROM "+table+" x").Scan(&text))
 		for _, row := range decoded(e.t, text).([]any) {
 			e.tables[table] = append(e.tables[table], row.(map[string]any))
 		}

@@ -198,5 +198,5 @@ func TestNothingStaysBehindOfRequestsThatFailed(t *testing.T) {
 	}
 	const perConnection = 3 // that wait at both ends of a connection that is kept for the next request
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+perConnection*execution.DefaultJoinConcurrency }, time.Minute, 10*time.Millisecond)
-	require.Zero(t, e.pool.Stat().AcquiredConns())
+	require.Zero(t, e.conns.Stat().AcquiredConns())
 }

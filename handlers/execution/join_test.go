@@ -340,13 +340,13 @@ func TestASlowRemoteIsGivenUpAndHoldsNoConnection(t *testing.T) {
 	defer cancel()
 	var idle int32
 	s.answer(func(_ http.ResponseWriter, r *http.Request) {
-		idle = e.pool.Stat().TotalConns() - e.pool.Stat().AcquiredConns()
+		idle = e.conns.Stat().TotalConns() - e.conns.Stat().AcquiredConns()
 		cancel()
 		<-r.Context().Done()
 	})
 	_, err := e.run.Run(ctx, execution.Request{Session: admin(), Query: plan.Request{Query: `{ author { message { id } lenient { id } } }`}})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, e.pool.Stat().TotalConns(), idle)
+	require.Equal(t, e.conns.Stat().TotalConns(), idle)
 	_, err = e.run.Run(ctx, execution.Request{Session: admin(), Query: plan.Request{Query: `{ author { lenient { id } } }`}})
 	require.Error(t, err, "whoever has gone gets no null")
 }
@@ -354,7 +354,7 @@ func TestASlowRemoteIsGivenUpAndHoldsNoConnection(t *testing.T) {
 func TestTenThousandKeysAreJoined(t *testing.T) {
 	s := startJoinServer(t, messageTypes, messages())
 	e := joinEngine(t, execution.Config{}, s)
-	_, err := e.pool.Exec(t.Context(), "BEGIN READ WRITE; INSERT INTO author (id) SELECT generate_series(1000, 10999); COMMIT", pgx.QueryExecModeSimpleProtocol)
+	_, err := e.conns.Exec(t.Context(), "BEGIN READ WRITE; INSERT INTO author (id) SELECT generate_series(1000, 10999); COMMIT", pgx.QueryExecModeSimpleProtocol)
 	require.NoError(t, err)
 	got, err := e.ask(admin(), `{ author(where: {id: {_gte: 1000}}) { message { id } } }`, "")
 	require.NoError(t, err)

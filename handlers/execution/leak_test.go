@@ -179,11 +179,11 @@ func TestNoRowOrColumnIsSeenThatThePermissionsKeep(t *testing.T) {
 		session := domain.Session{Role: "user", Variables: map[string]string{}}
 		for _, table := range []string{"person", "note"} {
 			if round > 0 {
-				e.do(`{"type":"drop_select_permission","args":{"table":"` + table + `","role":"user"}}`)
+				e.Do(`{"type":"drop_select_permission","args":{"table":"` + table + `","role":"user"}}`)
 			}
 			g := l.grant(table)
 			l.grants[table] = g
-			e.do(strings.Replace(g.call(table), `"filter":`, `"allow_aggregations":true,"filter":`, 1))
+			e.Do(strings.Replace(g.call(table), `"filter":`, `"allow_aggregations":true,"filter":`, 1))
 			session.Variables["x-service-"+table] = strconv.Itoa(g.bound)
 		}
 		for i := range leakQueries {

@@ -11,6 +11,7 @@ import (
 	"annals/domain"
 	"annals/domain/engine/plan"
 	"annals/handlers/execution"
+	"annals/handlers/nodetest"
 	"annals/migrations/pgtest"
 )
 
@@ -19,16 +20,11 @@ const slow = `create table t (id int); insert into t values (1); create view slo
 
 func TestAStatementEndsAfterItsTime(t *testing.T) {
 	t.Parallel()
-	config, err := pgxpool.ParseConfig(pgtest.New(t).URL)
-	require.NoError(t, err)
-	execution.Connections(config, 50*time.Millisecond)
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := nodetest.Rows(t, pgtest.New(t).URL, 50*time.Millisecond)
 	f := &fixture{t: t, pool: pool, run: execution.New(pool, nil, execution.Config{})}
 	f.exec(slow)
 	f.look("slow")
-	_, err = f.answer(plan.Query, request{}, root("slow", f.rows("slow", f.of("slow", "id")...)))
+	_, err := f.answer(plan.Query, request{}, root("slow", f.rows("slow", f.of("slow", "id")...)))
 	require.Equal(t, domain.Timeout, refusal(t, err).Code)
 	require.Equal(t, "$", refusal(t, err).Path)
 	require.Contains(t, refusal(t, err).Message, "--statement-timeout")

@@ -107,7 +107,7 @@ func TestASubscriptionIsPreparedForTheMetadataOfItsMoment(t *testing.T) {
 	other.Variables = map[string]string{"x-service-artist": "1", "x-service-unused": "8"}
 	require.Equal(t, live.Values, e.live(other, `subscription { artist { name } }`, "").Values, "variables that are not used tell nobody apart")
 	require.True(t, e.run.IsCurrent(live))
-	e.do(`{"type":"drop_select_permission","args":{"table":"artist","role":"user"}}`)
+	e.Do(`{"type":"drop_select_permission","args":{"table":"artist","role":"user"}}`)
 	require.False(t, e.run.IsCurrent(live))
 }
 
@@ -128,8 +128,8 @@ func TestWhatIsNoSubscriptionIsNotPreparedAsOne(t *testing.T) {
 func TestARefusalSaysWhetherOnlySomeOfTheRequestsAreToBlame(t *testing.T) {
 	t.Parallel()
 	e := musicalEngine(t)
-	e.exec(`create function checked(a artist) returns int language plpgsql stable as $$ begin if a.id = 2 then raise 'not this one'; end if; return a.id; end $$`)
-	e.do(`{"type":"add_computed_field","args":{"table":"artist","name":"checked","definition":{"function":"checked"}}}`)
+	e.Exec(`create function checked(a artist) returns int language plpgsql stable as $$ begin if a.id = 2 then raise 'not this one'; end if; return a.id; end $$`)
+	e.Do(`{"type":"add_computed_field","args":{"table":"artist","name":"checked","definition":{"function":"checked"}}}`)
 	const query = `subscription ($id: Int) { artist(where: {id: {_eq: $id}}) { checked } }`
 	one, two := e.live(asAdmin, query, `{"id":1}`), e.live(asAdmin, query, `{"id":2}`)
 	var spoiled *execution.Spoiled
@@ -140,23 +140,17 @@ func TestARefusalSaysWhetherOnlySomeOfTheRequestsAreToBlame(t *testing.T) {
 	require.ErrorAs(t, err, &spoiled)
 	require.Contains(t, string(refusal(t, err).Internal), "not this one")
 
-	e.exec(`drop function checked(artist)`)
+	e.Exec(`drop function checked(artist)`)
 	_, err = e.run.AnswerLive(t.Context(), []*execution.Live{one, two})
 	require.Error(t, err)
 	require.NotErrorAs(t, err, &spoiled, "no request could be answered")
 }
 
-func (e *engine) exec(sql string) {
-	e.t.Helper()
-	_, err := e.owner.Exec(e.t.Context(), sql)
-	require.NoError(e.t, err)
-}
-
 func TestAggregatesFunctionsAndSingleRowsCanBeSubscribedTo(t *testing.T) {
 	t.Parallel()
 	e := musicalEngine(t)
-	e.exec(`create function named(part text) returns setof artist language sql stable as $$ select * from artist where name = part $$`)
-	e.do(`{"type":"track_function","args":"named"}`)
+	e.Exec(`create function named(part text) returns setof artist language sql stable as $$ select * from artist where name = part $$`)
+	e.Do(`{"type":"track_function","args":"named"}`)
 	for query, want := range map[string]string{
 		`subscription { artist_aggregate(where: {name: {_eq: "A"}}) { aggregate { count } nodes { id } } }`: `{"artist_aggregate":{"aggregate":{"count":1},"nodes":[{"id":1}]}}`,
 		`subscription { named(args: {part: "A"}) { id } }`:                                                  `{"named":[{"id":1}]}`,

@@ -483,7 +483,7 @@ func (m *mutations) differs(ctx context.Context, e *engine) string {
 		for _, c := range t.columns {
 			columns = append(columns, ident(c.name)+" as "+ident(c.field))
 		}
-		rows, err := e.owner.Query(ctx, "select to_json(x)::text from (select "+strings.Join(columns, ", ")+" from "+ident(t.name)+") as x")
+		rows, err := e.Pool.Query(ctx, "select to_json(x)::text from (select "+strings.Join(columns, ", ")+" from "+ident(t.name)+") as x")
 		if err != nil {
 			return err.Error()
 		}
@@ -515,7 +515,7 @@ func TestAnyMutationDoesAndAnswersWhatDoingItByHandDoes(t *testing.T) {
 		m := mutations{queries: queries{world: w}}
 		permissions := m.permissions()
 		e.become(w)
-		e.do(permissions)
+		e.Do(permissions)
 		for i := range naiveOperations {
 			m.writing, m.asks = newText(w.Rand), w.somebody()
 			text, want, refusal := m.mutation()

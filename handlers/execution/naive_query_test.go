@@ -43,10 +43,10 @@ func (w *world) somebody() who {
 // become makes the database and the metadata a world's.
 func (e *engine) become(w *world) {
 	e.t.Helper()
-	e.do(`{"type":"clear_metadata","args":{}}`)
-	_, err := e.owner.Exec(e.t.Context(), w.sql())
+	e.Do(`{"type":"clear_metadata","args":{}}`)
+	_, err := e.Pool.Exec(e.t.Context(), w.sql())
 	require.NoError(e.t, err, w.sql())
-	e.do(w.metadata())
+	e.Do(w.metadata())
 }
 
 func TestAnyOperationAnswersWhatLookingAtEveryRowDoes(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // inTransaction opens a transaction that is rolled back in the end.
 func (e *engine) inTransaction() pgx.Tx {
 	e.t.Helper()
-	tx, err := e.pool.BeginTx(e.t.Context(), pgx.TxOptions{AccessMode: pgx.ReadWrite})
+	tx, err := e.conns.BeginTx(e.t.Context(), pgx.TxOptions{AccessMode: pgx.ReadWrite})
 	require.NoError(e.t, err)
 	e.t.Cleanup(func() { _ = tx.Rollback(e.t.Context()) })
 	return tx
@@ -27,7 +27,7 @@ func (e *engine) rows(tx pgx.Tx, s domain.Session, backendOnly bool, body string
 	req, err := metadata.Parse([]byte(body))
 	require.NoError(e.t, err, body)
 	answer, err := e.run.RunIn(e.t.Context(), tx, metadata.RowCall{
-		World: e.handler.Live.Current().World, Session: s, BackendOnly: backendOnly, Command: req.Command.(metadata.RowCommand),
+		World: e.World(), Session: s, BackendOnly: backendOnly, Command: req.Command.(metadata.RowCommand),
 	})
 	return string(answer), err
 }
@@ -88,7 +88,7 @@ func TestAConditionOfRowsAsksWhetherAnyOfAnotherTableExist(t *testing.T) {
 func TestBackendsHaveTheirPermissionsInCommandsToo(t *testing.T) {
 	t.Parallel()
 	e := musicalEngine(t)
-	e.do(`{"type":"create_insert_permission","args":{"table":"artist","role":"user","permission":{"check":{},"columns":["name"],"backend_only":true}}}`)
+	e.Do(`{"type":"create_insert_permission","args":{"table":"artist","role":"user","permission":{"check":{},"columns":["name"],"backend_only":true}}}`)
 	tx := e.inTransaction()
 	user := domain.Session{Role: "user", Variables: map[string]string{"x-service-artist": "1"}}
 	const insert = `{"type":"insert","args":{"table":"artist","objects":[{"name":"D"}]}}`

@@ -9,23 +9,19 @@ import (
 
 	"annals/domain"
 	"annals/domain/engine/plan"
-	"annals/domain/metadata"
 	"annals/domain/wire"
-	"annals/eventstore"
 	"annals/handlers/command"
 	"annals/handlers/execution"
-	"annals/migrations/pgtest"
-	"annals/projections/catalog"
+	"annals/handlers/nodetest"
 )
 
 // engine is a whole engine: metadata is changed by commands, operations are text.
 type engine struct {
-	t       testing.TB
-	handler *command.Handler
-	run     *execution.Executor
-	pool    *pgxpool.Pool
-	// owner is the pool that commands are carried out on.
-	owner *pgxpool.Pool
+	*nodetest.Node
+	t   testing.TB
+	run *execution.Executor
+	// conns are the connections that operations run on.
+	conns *pgxpool.Pool
 }
 
 func newEngine(t testing.TB, sql string, commands ...string) *engine {
@@ -41,33 +37,13 @@ func newEngineWith(t testing.TB, c execution.Config, sql string, commands ...str
 // newEngineOver is an engine whose remote schemas are read by an introspector.
 func newEngineOver(t testing.TB, c execution.Config, remote command.RemoteSchemas, sql string, commands ...string) *engine {
 	t.Helper()
-	db := pgtest.New(t)
-	_, err := db.Pool.Exec(t.Context(), sql)
-	require.NoError(t, err)
-	store := eventstore.New(db.Pool, eventstore.Config{})
-	version, err := command.Start(t.Context(), db.Pool, store, nil)
-	require.NoError(t, err)
-	live := catalog.NewLive(version)
-	config, err := pgxpool.ParseConfig(db.URL)
-	require.NoError(t, err)
-	execution.Connections(config, execution.DefaultStatementTimeout)
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	e := &engine{t, command.New(command.Parts{Pool: db.Pool, Store: store, Live: live, Remote: remote}, command.Config{}),
-		execution.New(pool, func() metadata.World { return live.Current().World }, c), pool, db.Pool}
+	n := nodetest.New(t, sql, command.Parts{Remote: remote})
+	conns := nodetest.Rows(t, n.URL, execution.DefaultStatementTimeout)
+	e := &engine{n, t, execution.New(conns, n.World, c), conns}
 	for _, c := range commands {
-		e.do(c)
+		e.Do(c)
 	}
 	return e
-}
-
-func (e *engine) do(body string) {
-	e.t.Helper()
-	req, err := metadata.Parse([]byte(body))
-	require.NoError(e.t, err)
-	_, err = e.handler.Execute(e.t.Context(), command.Request{Request: req, Session: domain.Session{Role: domain.AdminRole}, Actor: domain.Actor{Role: domain.AdminRole}})
-	require.NoError(e.t, err, body)
 }
 
 func (e *engine) ask(s domain.Session, query, variables string) (string, error) {
@@ -137,12 +113,12 @@ func TestAPlanIsKeptForAsLongAsTheMetadataStays(t *testing.T) {
 		e.answers(user, `{"artist":[{"id":1,"name":"A"}]}`, query, `{"id":1,"more":true}`)
 		e.answers(user, `{"artist":[]}`, query, `{"id":1,"w":{"name":{"_eq":"B"}}}`)
 	}
-	e.do(`{"type":"drop_select_permission","args":{"table":"artist","role":"user"}}`)
+	e.Do(`{"type":"drop_select_permission","args":{"table":"artist","role":"user"}}`)
 	_, err := e.ask(user, query, `{"id":1}`)
 	require.Equal(t, domain.ValidationFailed, refusal(t, err).Code)
-	e.do(`{"type":"create_select_permission","args":{"table":"artist","role":"user","permission":{"columns":["id","name"],"filter":{}}}}`)
+	e.Do(`{"type":"create_select_permission","args":{"table":"artist","role":"user","permission":{"columns":["id","name"],"filter":{}}}}`)
 	e.answers(user, `{"artist":[{"id":2}]}`, query, `{"id":2}`)
-	e.do(`{"type":"run_sql","args":{"sql":"alter table artist alter id type bigint"}}`)
+	e.Do(`{"type":"run_sql","args":{"sql":"alter table artist alter id type bigint"}}`)
 	_, err = e.ask(user, query, `{"id":2}`)
 	require.Equal(t, domain.ValidationFailed, refusal(t, err).Code, "the variable's type is another now")
 }
@@ -155,7 +131,7 @@ func BenchmarkNested(b *testing.B) {
 
 func benchmark(b *testing.B, query string) {
 	e := musicalEngine(b)
-	e.do(`{"type":"run_sql","args":{"sql":"insert into artist select i, 'artist ' || i from generate_series(1000, 2000) i; insert into album select i, 'album', 1000 + i % 1000 from generate_series(1000, 9000) i; insert into track select i, 'track', 1000 + i % 1000, i from generate_series(1000, 11000) i; create index on track (album_id); analyze"}}`)
+	e.Do(`{"type":"run_sql","args":{"sql":"insert into artist select i, 'artist ' || i from generate_series(1000, 2000) i; insert into album select i, 'album', 1000 + i % 1000 from generate_series(1000, 9000) i; insert into track select i, 'track', 1000 + i % 1000, i from generate_series(1000, 11000) i; create index on track (album_id); analyze"}}`)
 	admin := domain.Session{Role: domain.AdminRole}
 	b.ReportAllocs()
 	for b.Loop() {

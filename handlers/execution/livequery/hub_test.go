@@ -8,29 +8,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"annals/domain"
 	"annals/domain/engine/plan"
-	"annals/domain/metadata"
 	"annals/domain/wire"
-	"annals/eventstore"
 	"annals/handlers/command"
 	"annals/handlers/execution"
 	"annals/handlers/execution/livequery"
+	"annals/handlers/nodetest"
 	"annals/migrations/pgtest"
-	"annals/projections/catalog"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // node is an engine whose subscriptions are kept by a hub.
 type node struct {
+	*nodetest.Node
 	t       *testing.T
-	pool    *pgxpool.Pool
-	handler *command.Handler
-	run     *execution.Executor
 	hub     *livequery.Hub
 	counted *counted
 }
@@ -75,45 +70,12 @@ const tracked = `{"type":"bulk","args":[
 
 func newNode(t *testing.T, c livequery.Config) *node {
 	t.Helper()
-	db := pgtest.New(t)
-	_, err := db.Pool.Exec(t.Context(), shop)
-	require.NoError(t, err)
-	store := eventstore.New(db.Pool, eventstore.Config{})
-	version, err := command.Start(t.Context(), db.Pool, store, nil)
-	require.NoError(t, err)
-	live := catalog.NewLive(version)
-	config, err := pgxpool.ParseConfig(db.URL)
-	require.NoError(t, err)
-	execution.Connections(config, execution.DefaultStatementTimeout)
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	n := &node{
-		t: t, pool: db.Pool,
-		handler: command.New(command.Parts{Pool: db.Pool, Store: store, Live: live}, command.Config{}),
-		run:     execution.New(pool, func() metadata.World { return live.Current().World }, execution.Config{}),
-	}
-	n.counted = &counted{Executor: n.run}
+	n := &node{Node: nodetest.New(t, shop, command.Parts{}), t: t}
+	n.counted = &counted{Executor: n.Executor(execution.Config{})}
 	n.hub = livequery.New(n.counted, c)
 	t.Cleanup(n.hub.Close)
-	n.do(tracked)
+	n.Do(tracked)
 	return n
-}
-
-func (n *node) do(body string) {
-	n.t.Helper()
-	req, err := metadata.Parse([]byte(body))
-	require.NoError(n.t, err)
-	_, err = n.handler.Execute(n.t.Context(), command.Request{
-		Request: req, Session: domain.Session{Role: domain.AdminRole}, Actor: domain.Actor{Role: domain.AdminRole},
-	})
-	require.NoError(n.t, err, body)
-}
-
-func (n *node) exec(sql string) {
-	n.t.Helper()
-	_, err := n.pool.Exec(n.t.Context(), sql)
-	require.NoError(n.t, err)
 }
 
 // subscriber is somebody who waits for news.
@@ -202,7 +164,7 @@ func TestSubscribersOfAllRolesGetTheirOwnRowsAndNobodyElses(t *testing.T) {
 			require.True(t, own(x), "%+v", x)
 		}
 	}
-	n.exec(`update note set body = 'changed' || id`)
+	n.Exec(`update note set body = 'changed' || id`)
 	for s, own := range mine {
 		for changed := false; !changed; {
 			notes := s.notes(s.next())
@@ -223,7 +185,7 @@ func TestOnlyWhoseAnswerChangedIsTold(t *testing.T) {
 	one, two := n.subscribe(session("owner", "owner", 1), allNotes, ""), n.subscribe(session("owner", "owner", 2), allNotes, "")
 	one.next()
 	two.next()
-	n.exec(`delete from note where owner = 2`)
+	n.Exec(`delete from note where owner = 2`)
 	require.Empty(t, two.notes(two.next()))
 	_, told := one.Take()
 	require.False(t, told)
@@ -250,11 +212,11 @@ func TestAPermissionThatChangesCountsFromTheNextLookOn(t *testing.T) {
 	n := newNode(t, quick())
 	owner := n.subscribe(session("owner", "owner", 2), allNotes, "")
 	require.Len(t, owner.notes(owner.next()), 3)
-	n.do(`{"type":"bulk","args":[
+	n.Do(`{"type":"bulk","args":[
 		{"type":"drop_select_permission","args":{"table":"note","role":"owner"}},
 		{"type":"create_select_permission","args":{"table":"note","role":"owner","permission":{"columns":["id","owner","team","body"],"filter":{"owner":"X-Service-Owner","id":{"_gt":4}},"limit":1}}}]}`)
 	require.Len(t, owner.notes(owner.next()), 1)
-	n.do(`{"type":"drop_select_permission","args":{"table":"note","role":"owner"}}`)
+	n.Do(`{"type":"drop_select_permission","args":{"table":"note","role":"owner"}}`)
 	end := owner.next()
 	var refusal *domain.Error
 	require.ErrorAs(t, end.Err, &refusal)
@@ -266,8 +228,8 @@ func TestAPermissionThatChangesCountsFromTheNextLookOn(t *testing.T) {
 func TestAValueThatFailsSpoilsNobodyElsesAnswer(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, quick())
-	n.exec(`create function share(n note) returns int language sql stable as 'select 100 / (n.id - 4)'`)
-	n.do(`{"type":"add_computed_field","args":{"table":"note","name":"share","definition":{"function":"share"}}}`)
+	n.Exec(`create function share(n note) returns int language sql stable as 'select 100 / (n.id - 4)'`)
+	n.Do(`{"type":"add_computed_field","args":{"table":"note","name":"share","definition":{"function":"share"}}}`)
 	const shares = `subscription ($o: Int) { note(where: {owner: {_eq: $o}}) { id share } }`
 	var good []*subscriber
 	for _, o := range []int{1, 3, 4, 5, 6} {
@@ -283,11 +245,11 @@ func TestAValueThatFailsSpoilsNobodyElsesAnswer(t *testing.T) {
 	require.ErrorAs(t, failed.Err, &refusal)
 	require.Equal(t, domain.DataException, refusal.Code)
 
-	n.exec(`update note set owner = 1 where id = 4`)
+	n.Exec(`update note set owner = 1 where id = 4`)
 	later := good[0].next()
 	require.Error(t, later.Err)
 	require.False(t, later.Last, "a later one that fails is told, and asking goes on")
-	n.exec(`delete from note where id = 4`)
+	n.Exec(`delete from note where id = 4`)
 	require.Len(t, good[0].notes(good[0].next()), 3)
 }
 
@@ -297,7 +259,7 @@ func TestASlowSubscriberFindsTheNewestAnswerOnly(t *testing.T) {
 	slow, fast := n.subscribe(session("owner", "owner", 1), allNotes, ""), n.subscribe(session("reader", "owner", 1), allNotes, "")
 	fast.next()
 	for i := range 3 {
-		n.exec(fmt.Sprintf(`update note set body = 'turn %d' where owner in (1, 2)`, i))
+		n.Exec(fmt.Sprintf(`update note set body = 'turn %d' where owner in (1, 2)`, i))
 		fast.next()
 	}
 	for notes := slow.notes(slow.next()); notes[0].Body != "turn 2"; {

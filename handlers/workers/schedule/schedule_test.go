@@ -12,51 +12,33 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"annals/domain"
 	"annals/domain/metadata"
-	"annals/eventstore"
 	"annals/handlers/command"
+	"annals/handlers/nodetest"
 	"annals/handlers/workers/schedule"
 	"annals/migrations/pgtest"
-	"annals/projections/catalog"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // nodes are several processes on one database, whose clock the test sets.
 type nodes struct {
-	t       *testing.T
-	db      *pgtest.DB
-	live    *catalog.Live
-	handler *command.Handler
-	list    []*schedule.Scheduler
-	now     time.Time
+	*nodetest.Node
+	t    *testing.T
+	list []*schedule.Scheduler
+	now  time.Time
 }
 
 func startNodes(t *testing.T, n int) *nodes {
-	db := pgtest.New(t)
-	store := eventstore.New(db.Pool, eventstore.Config{})
-	version, err := command.Start(t.Context(), db.Pool, store, nil)
-	require.NoError(t, err)
-	live := catalog.NewLive(version)
-	s := &nodes{t: t, db: db, live: live, handler: command.New(command.Parts{Pool: db.Pool, Store: store, Live: live}, command.Config{})}
+	s := &nodes{Node: nodetest.New(t, "", command.Parts{}), t: t}
 	for range n {
 		s.list = append(s.list, &schedule.Scheduler{
-			DB: db.Pool, Log: slog.New(slog.DiscardHandler),
-			World: func() metadata.World { return live.Current().World },
+			DB: s.Pool, Log: slog.New(slog.DiscardHandler), World: s.World,
 			Clock: func(context.Context) (time.Time, error) { return s.now, nil },
 		})
 	}
-	require.NoError(t, db.Pool.QueryRow(t.Context(), "select clock_timestamp()").Scan(&s.now))
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "select clock_timestamp()").Scan(&s.now))
 	return s
-}
-
-func (n *nodes) do(body string) {
-	n.t.Helper()
-	req, err := metadata.Parse([]byte(body))
-	require.NoError(n.t, err)
-	_, err = n.handler.Execute(n.t.Context(), command.Request{Request: req, Session: domain.Session{Role: domain.AdminRole}})
-	require.NoError(n.t, err)
 }
 
 // trigger is a cron trigger of the test, and the moments at which it fired.
@@ -70,13 +52,13 @@ func (n *nodes) create(t *trigger) {
 	if t.zone != "" {
 		zone = `,"timezone":"` + t.zone + `"`
 	}
-	n.do(`{"type":"create_cron_trigger","args":{"name":"` + t.name + `","schedule":"` + t.schedule + `","webhook":"http://127.0.0.1:1/","include_in_metadata":true` + zone + `}}`)
+	n.Do(`{"type":"create_cron_trigger","args":{"name":"` + t.name + `","schedule":"` + t.schedule + `","webhook":"http://127.0.0.1:1/","include_in_metadata":true` + zone + `}}`)
 }
 
 // wanted are the moments between two at which a trigger should fire.
 func (n *nodes) wanted(name string, after, until time.Time) []time.Time {
 	var moments []time.Time
-	for _, t := range n.live.Current().World.CronTriggers() {
+	for _, t := range n.World().CronTriggers() {
 		if t.Name != name {
 			continue
 		}
@@ -111,7 +93,7 @@ func (n *nodes) planTogether(random *rand.Rand) {
 
 // fire takes what is due out of the queue, as a worker does in the end.
 func (n *nodes) fire(triggers map[string]*trigger) {
-	rows, err := n.db.Pool.Query(n.t.Context(), `with due as (delete from annals.delivery_queue where available_at <= $1 returning delivery_id, first_due_at)
+	rows, err := n.Pool.Query(n.t.Context(), `with due as (delete from annals.delivery_queue where available_at <= $1 returning delivery_id, first_due_at)
 		select d.trigger, d.due_at from due join annals.deliveries d on d.id = due.delivery_id and d.due_at = due.first_due_at order by d.due_at`, n.now)
 	require.NoError(n.t, err)
 	var name string
@@ -163,7 +145,7 @@ func sorted(moments []time.Time) []time.Time {
 func TestATriggerWithoutAnyPlannedFireGetsSome(t *testing.T) {
 	n := startNodes(t, 1)
 	n.create(&trigger{name: "c", schedule: "0 * * * *"})
-	_, err := n.db.Pool.Exec(t.Context(), "delete from annals.delivery_queue; delete from annals.deliveries")
+	_, err := n.Pool.Exec(t.Context(), "delete from annals.delivery_queue; delete from annals.deliveries")
 	require.NoError(t, err)
 	require.NoError(t, n.list[0].RunOnce(t.Context()))
 	require.Equal(t, n.wanted("c", n.now, n.now.Add(100*time.Hour)), n.planned("c"))
@@ -172,8 +154,8 @@ func TestATriggerWithoutAnyPlannedFireGetsSome(t *testing.T) {
 func TestATriggerThatIsReplacedMeanwhileIsNotPlannedByItsOldSchedule(t *testing.T) {
 	n := startNodes(t, 1)
 	n.create(&trigger{name: "c", schedule: "0 * * * *"})
-	old := n.live.Current().World
-	n.do(`{"type":"create_cron_trigger","args":{"name":"c","schedule":"30 * * * *","webhook":"http://127.0.0.1:1/","include_in_metadata":true,"replace":true}}`)
+	old := n.World()
+	n.Do(`{"type":"create_cron_trigger","args":{"name":"c","schedule":"30 * * * *","webhook":"http://127.0.0.1:1/","include_in_metadata":true,"replace":true}}`)
 	n.list[0].World = func() metadata.World { return old } // has not heard of it yet
 	n.now = n.now.Add(50 * time.Hour)
 	require.NoError(t, n.list[0].RunOnce(t.Context()))
@@ -183,7 +165,7 @@ func TestATriggerThatIsReplacedMeanwhileIsNotPlannedByItsOldSchedule(t *testing.
 }
 
 func (n *nodes) planned(trigger string) []time.Time {
-	rows, err := n.db.Pool.Query(n.t.Context(), "select first_due_at from annals.delivery_queue where lane = 'cron:' || $1 order by 1", trigger)
+	rows, err := n.Pool.Query(n.t.Context(), "select first_due_at from annals.delivery_queue where lane = 'cron:' || $1 order by 1", trigger)
 	require.NoError(n.t, err)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (at time.Time, err error) {
 		err = row.Scan(&at)
