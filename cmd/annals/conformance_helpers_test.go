@@ -140,6 +140,7 @@ func (h *webhook) keep(r *http.Request) {
 	}
 }
 
+// waited lets time pass, and reports whether it did before the context ended.
 func waited(ctx context.Context, long time.Duration) bool {
 	select {
 	case <-time.After(long):

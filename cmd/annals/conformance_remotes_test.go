@@ -37,7 +37,8 @@ func openRemotes(ctx context.Context) (*webhook, error) {
 		mux.Handle("POST "+path, answering(func(*http.Request) *graphqltest.Server { return server }))
 	}
 	mux.Handle("POST /header-graphql", answering(headerServer))
-	auth := answering(func(*http.Request) *graphqltest.Server { return helloServer() })
+	mux.Handle("POST /hello-graphql", answering(helloServer))
+	auth := answering(helloServer)
 	mux.HandleFunc("POST /auth-graphql", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "abcd")
 		w.Header().Set("Custom-Header", "custom-value")
@@ -59,22 +60,23 @@ func answering(server func(*http.Request) *graphqltest.Server) http.HandlerFunc 
 	}
 }
 
-func greeting(after time.Duration) graphqltest.Resolver {
+// greeting answers after a while, or when nobody waits for it any more.
+func greeting(r *http.Request, after time.Duration) graphqltest.Resolver {
 	return func(args map[string]any) (any, error) {
-		time.Sleep(after) // the server is meant to be slow
+		waited(r.Context(), after)
 		return fmt.Sprintf("Hello %v", args["arg"]), nil
 	}
 }
 
-func helloServer() *graphqltest.Server {
+func helloServer(r *http.Request) *graphqltest.Server {
 	const types = `type Hello { hello(arg: String = "world"): String  delayedHello(arg: String = "world"): String }
 		schema { query: Hello subscription: Hello }`
-	return graphqltest.New(types, graphqltest.Object{"hello": greeting(0), "delayedHello": greeting(slowRemote)}, nil)
+	return graphqltest.New(types, graphqltest.Object{"hello": greeting(r, 0), "delayedHello": greeting(r, slowRemote)}, nil)
 }
 
 func remoteServers() map[string]*graphqltest.Server {
 	servers := map[string]*graphqltest.Server{
-		"/hello-graphql": helloServer(), "/user-graphql": userServer(), "/default-value-echo-graphql": echoServer(),
+		"/user-graphql": userServer(), "/default-value-echo-graphql": echoServer(),
 		"/country-graphql": graphqltest.New(`schema { query: CountryQuery } type CountryQuery { country: Country } type Country { name: String }`,
 			graphqltest.Object{"country": graphqltest.Object{"name": "India"}}, nil),
 		"/person-graphql": graphqltest.New(`schema { query: PersonQuery } type PersonQuery { person_: person }
@@ -258,7 +260,7 @@ func told(truth []byte, lies []lie) []byte {
 // headerServer greets those whose request has the headers of section 6.4.
 func headerServer(r *http.Request) *graphqltest.Server {
 	const types = `schema { query: HeaderTest } type HeaderTest { wassup(arg: String = "world"): String }`
-	greet := greeting(0)
+	greet := greeting(r, 0)
 	if wrong := wrongHeader(r.Header); wrong != "" {
 		greet = graphqltest.Fail("wrong header %s", wrong)
 	}

@@ -166,7 +166,7 @@ func (trial *deliveryTrial) strike(ctx context.Context, times int) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		time.Sleep(time.Duration(trial.chance.Int64N(int64(50 * time.Millisecond)))) // chance, nothing is waited for
+		waited(ctx, time.Duration(trial.chance.Int64N(int64(50*time.Millisecond)))) // chance: of what the nodes are at then
 		from := time.Now()
 		if err := trial.hit(ctx, strike); err != nil {
 			return err

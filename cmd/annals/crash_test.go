@@ -131,7 +131,7 @@ func (trial *crashTrial) killAfter(ctx context.Context, operations int, done <-c
 			return ctx.Err()
 		}
 	}
-	time.Sleep(time.Duration(trial.chance.Int64N(int64(killDelay)))) // chance, nothing is waited for
+	waited(ctx, time.Duration(trial.chance.Int64N(int64(killDelay)))) // chance: of what the nodes are at then
 	victims := []*node{trial.nodes.all[trial.chance.IntN(crashNodes)]}
 	if trial.chance.IntN(4) == 0 {
 		victims = trial.nodes.all
