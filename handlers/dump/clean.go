@@ -17,11 +17,11 @@ var (
 	tag     = regexp.MustCompile(`^\$\w*\$`)
 )
 
-// Clean reads what pg_dump wrote without the lines that only set the session
+// withoutNoise reads what pg_dump wrote without the lines that only set the session
 // up, comments and blank lines between statements, and without the triggers
 // that capture changes for webhooks. Bodies of functions, and rows, stay as
 // they are.
-func Clean(text io.Reader) io.Reader {
+func withoutNoise(text io.Reader) io.Reader {
 	return &cleaner{lines: bufio.NewReader(text)}
 }
 

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ type Dumper struct {
 }
 
 // Dump returns the SQL text that pg_dump writes with these options; clean
-// leaves out what [Clean] does. The text lies in a file that has no name, so it
+// leaves out what withoutNoise does. The text lies in a file that has no name, so it
 // is whole when the first of it is read. The error is [*OptionError] for an
 // option that is not passed on.
 func (d Dumper) Dump(ctx context.Context, options []string, clean bool) (io.ReadCloser, error) {
@@ -55,7 +56,7 @@ func (d Dumper) Dump(ctx context.Context, options []string, clean bool) (io.Read
 	if !clean {
 		return text, nil
 	}
-	return cleaned{Clean(text), text}, nil
+	return cleaned{withoutNoise(text), text}, nil
 }
 
 // cleaned reads the clean text, and closes the file under it.
@@ -94,7 +95,8 @@ func (d Dumper) run(ctx context.Context, options []string, to *os.File) error {
 }
 
 // passed are the settings of a connection that go to pg_dump as they are, by the
-// names that a URL or a list of keywords has for them.
+// names that a URL or a list of keywords has for them. One that is not among these
+// counts as the service's own environment has it, for pg_dump as for the service.
 var passed = map[string]string{
 	"sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY", "sslsni": "PGSSLSNI",
 	"target_session_attrs": "PGTARGETSESSIONATTRS", "krbsrvname": "PGKRBSRVNAME",
@@ -112,8 +114,9 @@ func connection(database string) ([]string, error) {
 		"PGHOST=" + c.Host, "PGPORT=" + strconv.Itoa(int(c.Port)), "PGUSER=" + c.User, "PGPASSWORD=" + c.Password,
 		"PGDATABASE=" + c.Database, "PGAPPNAME=annals pg_dump",
 	}
-	for name, value := range settings(database) {
-		if variable := passed[name]; variable != "" {
+	given := settings(database)
+	for name, variable := range passed {
+		if value := cmp.Or(given[name], os.Getenv(variable)); value != "" {
 			environment = append(environment, variable+"="+value)
 		}
 	}

@@ -105,6 +105,16 @@ func TestOptionsThatLeaveTheDatabaseOrTheTextAreRefused(t *testing.T) {
 	}
 }
 
+func TestADumpTrustsTheServerNoMoreThanTheServiceDoes(t *testing.T) {
+	t.Setenv("PGSSLMODE", "verify-full")
+	t.Setenv("PGSSLROOTCERT", "/etc/ca.pem")
+	show := filepath.Join(t.TempDir(), "pg_dump")
+	require.NoError(t, os.WriteFile(show, []byte("#!/bin/sh\nenv\n"), 0o755))
+	environment := read(t, dump.Dumper{Program: is(show), Database: "postgres://ann@db.example/shop?sslrootcert=system"}, nil, false)
+	require.Contains(t, environment, "PGSSLMODE=verify-full\n")
+	require.Contains(t, environment, "PGSSLROOTCERT=system\n", "what the URL says goes before")
+}
+
 func TestThePasswordAndTheWayToTheServerGoByTheEnvironment(t *testing.T) {
 	show := filepath.Join(t.TempDir(), "pg_dump")
 	require.NoError(t, os.WriteFile(show, []byte("#!/bin/sh\necho \"$@\"; env\n"), 0o755))

@@ -119,7 +119,7 @@ func (e *Executor) CallAction(ctx context.Context, c ActionCall, out *plan.Outpu
 	if err == nil && e.config.Called != nil {
 		e.config.Called(ctx, HandlerAnswered{c.Name, len(request.Body), len(response.Body)})
 	}
-	answer, err := ReadActionAnswer(c, request, response, err, out)
+	answer, err := readActionAnswer(c, request, response, err, out)
 	answer.Sent = request.Body
 	return answer, err
 }

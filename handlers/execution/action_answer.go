@@ -50,9 +50,9 @@ type answerReader struct {
 	body     json.RawMessage // nil where it is not JSON
 }
 
-// ReadActionAnswer reads what came of a call: an answer as the output demands,
+// readActionAnswer reads what came of a call: an answer as the output demands,
 // or a refusal in the words of v1.3.
-func ReadActionAnswer(
+func readActionAnswer(
 	c ActionCall, request outbound.Request, response outbound.Response, failed error, out *plan.Output,
 ) (ActionAnswer, error) {
 	r := answerReader{call: c, request: request, response: response}
