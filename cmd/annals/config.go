@@ -82,6 +82,11 @@ type Serve struct {
 	DisableCors toggle   `env:"SERVICE_GRAPHQL_DISABLE_CORS,HASURA_GRAPHQL_DISABLE_CORS" help:"Send no CORS headers." default:"false" group:"Server"`
 	MaxBody     size     `name:"max-body-size" env:"SERVICE_GRAPHQL_MAX_BODY_SIZE,HASURA_GRAPHQL_MAX_BODY_SIZE" help:"Largest body of a request, such as 100MiB." default:"100MiB" group:"Server"`
 	WaitLimit   duration `name:"min-version-wait" env:"SERVICE_GRAPHQL_MIN_VERSION_WAIT,HASURA_GRAPHQL_MIN_VERSION_WAIT" help:"How long a request with X-Service-Min-Version waits for this node." default:"10s" group:"Server"`
+	AnswerLimit duration `name:"answer-timeout" env:"SERVICE_GRAPHQL_ANSWER_TIMEOUT,HASURA_GRAPHQL_ANSWER_TIMEOUT" help:"How long a client may take to take in each 64KiB of an answer, before it is given up." default:"30s" group:"Server"`
+	Proxies     prefixes `name:"trusted-proxies" env:"SERVICE_GRAPHQL_TRUSTED_PROXIES,HASURA_GRAPHQL_TRUSTED_PROXIES" help:"Addresses of reverse proxies whose X-Forwarded-For is believed, separated by commas, such as 10.0.0.0/8. Without any, a request comes from whoever connected." default:"" placeholder:"LIST" group:"Server"`
+	HealthEvery duration `name:"health-interval" env:"SERVICE_GRAPHQL_HEALTH_INTERVAL,HASURA_GRAPHQL_HEALTH_INTERVAL" help:"Time between two looks at the database, which /healthz and /readyz answer from." default:"1s" group:"Server"`
+	HealthLimit duration `name:"health-timeout" env:"SERVICE_GRAPHQL_HEALTH_TIMEOUT,HASURA_GRAPHQL_HEALTH_TIMEOUT" help:"How long the database may take to answer such a look." default:"2s" group:"Server"`
+	ReadyLag    int64    `name:"ready-lag" env:"SERVICE_GRAPHQL_READY_LAG,HASURA_GRAPHQL_READY_LAG" help:"How many events this node may be behind the history and still be ready." default:"100" group:"Server"`
 	StopLimit   duration `name:"stop-timeout" env:"SERVICE_GRAPHQL_STOP_TIMEOUT,HASURA_GRAPHQL_STOP_TIMEOUT" help:"How long running requests may take to end when the server stops." default:"20s" group:"Server"`
 
 	AdminSecret      string `env:"SERVICE_GRAPHQL_ADMIN_SECRET,HASURA_GRAPHQL_ADMIN_SECRET" help:"Secret that a request must carry to be the admin. Without one, everybody is." placeholder:"TEXT" group:"Access"`
@@ -94,6 +99,7 @@ type Serve struct {
 	HeaderPrefix     string `env:"SERVICE_GRAPHQL_HEADER_PREFIX,HASURA_GRAPHQL_HEADER_PREFIX" help:"Spelling of our headers in what the service sends, such as messages. Both are always understood." enum:"x-service-,x-hasura-" default:"x-service-" group:"Access"`
 	DevMode          toggle `env:"SERVICE_GRAPHQL_DEV_MODE,HASURA_GRAPHQL_DEV_MODE" help:"Show internal details of errors to every role." default:"false" group:"Access"`
 	AdminInternal    toggle `name:"admin-internal-errors" env:"SERVICE_GRAPHQL_ADMIN_INTERNAL_ERRORS,HASURA_GRAPHQL_ADMIN_INTERNAL_ERRORS" help:"Show internal details of errors to the admin." default:"true" group:"Access"`
+	ProtectMetrics   toggle `env:"SERVICE_GRAPHQL_PROTECT_METRICS,HASURA_GRAPHQL_PROTECT_METRICS" help:"Answer /metrics to the admin only." default:"false" group:"Access"`
 
 	RunSQLTimeout duration `name:"run-sql-timeout" env:"SERVICE_GRAPHQL_RUN_SQL_TIMEOUT,HASURA_GRAPHQL_RUN_SQL_TIMEOUT" help:"Longest time the SQL of one run_sql may take." default:"3m" group:"Metadata"`
 	LockTimeout   duration `env:"SERVICE_GRAPHQL_LOCK_TIMEOUT,HASURA_GRAPHQL_LOCK_TIMEOUT" help:"Longest wait for another change of the metadata, or for a lock on a table." default:"30s" group:"Metadata"`
@@ -120,7 +126,9 @@ type Serve struct {
 	MaxNodes         int      `name:"max-query-nodes" env:"SERVICE_GRAPHQL_MAX_QUERY_NODES,HASURA_GRAPHQL_MAX_QUERY_NODES" help:"How many fields an operation, or columns a command about rows, may select, fragments spread out." default:"10000" group:"GraphQL"`
 	MaxTokens        int      `name:"max-query-tokens" env:"SERVICE_GRAPHQL_MAX_QUERY_TOKENS,HASURA_GRAPHQL_MAX_QUERY_TOKENS" help:"How many words and signs the text of an operation may have." default:"500000" group:"GraphQL"`
 	MaxIntrospection int      `name:"max-introspection" env:"SERVICE_GRAPHQL_MAX_INTROSPECTION,HASURA_GRAPHQL_MAX_INTROSPECTION" help:"How many times over the introspections of one operation may answer the schema." default:"50" group:"GraphQL"`
-	MaxRows          int      `name:"max-rows" env:"SERVICE_GRAPHQL_MAX_ROWS,HASURA_GRAPHQL_MAX_ROWS" help:"How many rows one operation may read, related ones included." default:"1000000" group:"GraphQL"`
+	MaxRows          int      `name:"max-rows" env:"SERVICE_GRAPHQL_MAX_ROWS,HASURA_GRAPHQL_MAX_ROWS" help:"How many rows one operation, or a statement of run_sql, may read; related ones included." default:"1000000" group:"GraphQL"`
+	MaxResult        size     `name:"max-result-size" env:"SERVICE_GRAPHQL_MAX_RESULT_SIZE,HASURA_GRAPHQL_MAX_RESULT_SIZE" help:"How long these rows may be together, such as 100MiB." default:"1GiB" group:"GraphQL"`
+	MaxBatch         int      `name:"max-batch-size" env:"SERVICE_GRAPHQL_MAX_BATCH_SIZE,HASURA_GRAPHQL_MAX_BATCH_SIZE" help:"How many operations one request may have." default:"1000" group:"GraphQL"`
 	ParallelActions  int      `env:"SERVICE_GRAPHQL_PARALLEL_ACTIONS,HASURA_GRAPHQL_PARALLEL_ACTIONS" help:"How many handlers of actions one query has called at the same time." default:"10" group:"GraphQL"`
 
 	JoinKeys         int  `name:"remote-join-max-keys" env:"SERVICE_GRAPHQL_REMOTE_JOIN_MAX_KEYS,HASURA_GRAPHQL_REMOTE_JOIN_MAX_KEYS" help:"How many different keys the remote relationships of one operation may have." default:"100000" group:"GraphQL"`
@@ -205,12 +213,15 @@ func (s *Serve) validateNumbers() error {
 		value int64
 	}{
 		{"--connections", int64(s.Connections)},
+		{"--ready-lag", s.ReadyLag},
 		{"--snapshot-every", s.SnapshotEvery},
 		{"--max-query-depth", int64(s.MaxDepth)},
 		{"--max-query-nodes", int64(s.MaxNodes)},
 		{"--max-query-tokens", int64(s.MaxTokens)},
 		{"--max-introspection", int64(s.MaxIntrospection)},
 		{"--max-rows", int64(s.MaxRows)},
+		{"--max-result-size", int64(s.MaxResult)},
+		{"--max-batch-size", int64(s.MaxBatch)},
 		{"--parallel-actions", int64(s.ParallelActions)},
 		{"--remote-join-max-keys", int64(s.JoinKeys)},
 		{"--remote-join-batch-size", int64(s.JoinBatch)},
@@ -248,6 +259,9 @@ func (s *Serve) validateSpans() error {
 	}{
 		{"--pg-dump-timeout", s.PGDumpTimeout},
 		{"--min-version-wait", s.WaitLimit},
+		{"--answer-timeout", s.AnswerLimit},
+		{"--health-interval", s.HealthEvery},
+		{"--health-timeout", s.HealthLimit},
 		{"--stop-timeout", s.StopLimit},
 		{"--run-sql-timeout", s.RunSQLTimeout},
 		{"--lock-timeout", s.LockTimeout},
@@ -301,7 +315,10 @@ func (s *Serve) allowListMode() execution.AllowListMode {
 
 // commands is how calls of the metadata API are carried out.
 func (s *Serve) commands() command.Config {
-	return command.Config{RunSQLTimeout: time.Duration(s.RunSQLTimeout), LockTimeout: time.Duration(s.LockTimeout)}
+	return command.Config{
+		RunSQLTimeout: time.Duration(s.RunSQLTimeout), LockTimeout: time.Duration(s.LockTimeout),
+		RunSQLMaxRows: s.MaxRows, RunSQLMaxBytes: int64(s.MaxResult),
+	}
 }
 
 // execution is how operations are run.
@@ -311,7 +328,7 @@ func (s *Serve) execution(log *slog.Logger) execution.Config {
 		HeaderPrefix: s.HeaderPrefix, StatementTimeout: time.Duration(s.StatementTimeout),
 		Options:   translate.Options{Stringify: bool(s.Stringify)},
 		Isolation: pgx.TxIsoLevel(strings.ReplaceAll(s.Isolation, "-", " ")),
-		KeptPlans: s.PlanCacheSize, ParallelActions: s.ParallelActions, MaxRows: s.MaxRows,
+		KeptPlans: s.PlanCacheSize, ParallelActions: s.ParallelActions, MaxRows: s.MaxRows, MaxBytes: int64(s.MaxResult),
 		MaxHops: s.MaxHops,
 		Joins: execution.Joins{
 			MaxKeys: s.JoinKeys, Batch: s.JoinBatch, Concurrency: s.JoinConcurrency, Log: log,
@@ -354,7 +371,14 @@ func (s *Serve) api(access auth.Config) (api.Config, error) {
 		GuardCookies:   access.JWT != nil && access.JWT.InCookie(),
 		Sockets:        s.sockets(),
 		MaxBodyBytes:   int64(s.MaxBody),
+		MaxBatch:       s.MaxBatch,
+		AnswerTimeout:  time.Duration(s.AnswerLimit),
 		MinVersionWait: time.Duration(s.WaitLimit),
+		HealthInterval: time.Duration(s.HealthEvery),
+		HealthTimeout:  time.Duration(s.HealthLimit),
+		ReadyLag:       s.ReadyLag,
+		ProtectMetrics: bool(s.ProtectMetrics),
+		TrustedProxies: s.Proxies,
 		LogQueries:     slices.Contains(s.LogTypes, api.LineQuery),
 		DevMode:        bool(s.DevMode),
 		HideInternal:   !bool(s.AdminInternal),

@@ -110,6 +110,8 @@ func TestASettingThatMakesNoSenseIsRefused(t *testing.T) {
 		{"--auth-hook=http://hook", "--admin-secret=s", "--unauthorized-role=visitor"}, {"--jwt-secret=" + someJWT},
 		{"--jwt-secret=" + someJWT, "--admin-secret=s", "--auth-hook=http://hook"}, {"--jwt-secret={}", "--admin-secret=s"},
 		{"--admin-secret=a", "--access-key=b"}, {"--no-such-flag"}, {"argument"},
+		{"--trusted-proxies=10.0.0.0/99"}, {"--trusted-proxies=10.0.0.0/8,"}, {"--ready-lag=0"}, {"--health-timeout=0"}, {"--answer-timeout=0"},
+		{"--max-batch-size=0"}, {"--max-result-size=0"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			_, err := parse(t, nil, args...)

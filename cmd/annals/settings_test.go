@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,12 +36,12 @@ func settings(t *testing.T, args ...string) Serve {
 
 func TestTheSettingsOfOperationsReachThem(t *testing.T) {
 	s := settings(t, "--stringify-numeric-types", "--tx-iso=repeatable-read", "--query-plan-cache-size=2", "--parallel-actions=3",
-		"--max-query-depth=4", "--max-query-nodes=5", "--max-query-tokens=12", "--max-introspection=13", "--max-rows=11", "--header-prefix=x-hasura-", "--statement-timeout=6s",
+		"--max-query-depth=4", "--max-query-nodes=5", "--max-query-tokens=12", "--max-introspection=13", "--max-rows=11", "--max-result-size=14B", "--header-prefix=x-hasura-", "--statement-timeout=6s",
 		"--remote-join-max-keys=7", "--remote-join-batch-size=8", "--remote-join-concurrency=9", "--remote-max-hops=10",
 		"--enable-allowlist", "--allowlist-mode=report")
 	require.Equal(t, execution.Config{
 		Options: translate.Options{Stringify: true}, Isolation: pgx.RepeatableRead, KeptPlans: 2, ParallelActions: 3,
-		Limits: plan.Limits{MaxDepth: 4, MaxNodes: 5, MaxTokens: 12, MaxIntrospection: 13}, MaxRows: 11, HeaderPrefix: "x-hasura-", StatementTimeout: 6 * time.Second,
+		Limits: plan.Limits{MaxDepth: 4, MaxNodes: 5, MaxTokens: 12, MaxIntrospection: 13}, MaxRows: 11, MaxBytes: 14, HeaderPrefix: "x-hasura-", StatementTimeout: 6 * time.Second,
 		Joins: execution.Joins{MaxKeys: 7, Batch: 8, Concurrency: 9}, MaxHops: 10,
 		AllowList: execution.AllowList{Mode: execution.AllowListReport},
 	}, s.execution(nil))
@@ -59,8 +60,8 @@ func TestTheSettingsOfSubscriptionsReachThem(t *testing.T) {
 }
 
 func TestTheSettingsOfTheMetadataReachIt(t *testing.T) {
-	s := settings(t, "--run-sql-timeout=2s", "--lock-timeout=3s")
-	require.Equal(t, command.Config{RunSQLTimeout: 2 * time.Second, LockTimeout: 3 * time.Second}, s.commands())
+	s := settings(t, "--run-sql-timeout=2s", "--lock-timeout=3s", "--max-rows=4", "--max-result-size=5B")
+	require.Equal(t, command.Config{RunSQLTimeout: 2 * time.Second, LockTimeout: 3 * time.Second, RunSQLMaxRows: 4, RunSQLMaxBytes: 5}, s.commands())
 }
 
 func TestTheSettingsOfEndpointsReachThem(t *testing.T) {
@@ -69,7 +70,8 @@ func TestTheSettingsOfEndpointsReachThem(t *testing.T) {
 	s := settings(t, "--enabled-apis=config", "--cors-domain=https://shop.example", "--max-body-size=2KiB", "--min-version-wait=3s",
 		"--enabled-log-types=query-log", "--dev-mode", "--admin-internal-errors=false", "--admin-secrets-file="+secrets,
 		"--websocket-keepalive=4s", "--websocket-init-timeout=5s", "--websocket-write-timeout=6s", "--websocket-max-operations=7",
-		"--websocket-max-message-size=8B", "--websocket-compression")
+		"--websocket-max-message-size=8B", "--websocket-compression", "--max-batch-size=9", "--answer-timeout=10s",
+		"--health-interval=11s", "--health-timeout=12s", "--ready-lag=13", "--protect-metrics", "--trusted-proxies=10.0.0.0/8, ::1")
 	cors, err := api.ParseCORS("https://shop.example")
 	require.NoError(t, err)
 	apis, err := api.ParseAPIs("config")
@@ -79,8 +81,10 @@ func TestTheSettingsOfEndpointsReachThem(t *testing.T) {
 	require.True(t, got.Report.AdminSecretSet)
 	got.Report = api.Report{}
 	require.Equal(t, api.Config{
-		Version: Version, APIs: apis, CORS: cors, MaxBodyBytes: 2 << 10, MinVersionWait: 3 * time.Second,
-		LogQueries: true, DevMode: true, HideInternal: true,
+		Version: Version, APIs: apis, CORS: cors, MaxBodyBytes: 2 << 10, MinVersionWait: 3 * time.Second, MaxBatch: 9, AnswerTimeout: 10 * time.Second,
+		HealthInterval: 11 * time.Second, HealthTimeout: 12 * time.Second, ReadyLag: 13, ProtectMetrics: true,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		LogQueries:     true, DevMode: true, HideInternal: true,
 		Sockets: api.Sockets{
 			KeepAlive: 4 * time.Second, InitTimeout: 5 * time.Second, WriteTimeout: 6 * time.Second,
 			MaxOperations: 7, MaxMessageBytes: 8, Compress: true,

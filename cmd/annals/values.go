@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +77,35 @@ func namesIn(text string, known []string) ([]string, error) {
 		list = append(list, name)
 	}
 	return list, nil
+}
+
+// prefixes are ranges of addresses, separated by commas; an address alone is a
+// range too.
+type prefixes []netip.Prefix
+
+// Decode implements kong's mapper.
+func (p *prefixes) Decode(ctx *kong.DecodeContext) error {
+	text, err := textOf(ctx)
+	if err != nil || strings.TrimSpace(text) == "" {
+		return err
+	}
+	var list prefixes
+	for part := range strings.SplitSeq(text, ",") {
+		prefix, err := prefixOf(strings.TrimSpace(part))
+		if err != nil {
+			return fmt.Errorf("%q is no range of addresses: expecting something like 10.0.0.0/8, or 10.0.0.7", part)
+		}
+		list = append(list, prefix)
+	}
+	*p = list
+	return nil
+}
+
+func prefixOf(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return address.Prefix(address.BitLen())
+	}
+	return netip.ParsePrefix(text)
 }
 
 // size is a number of bytes, as 1048576, 1024KiB or 1MiB.

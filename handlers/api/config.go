@@ -30,6 +30,12 @@ type Config struct {
 
 	// MaxBodyBytes is how large a request's body may be. 0: [DefaultMaxBodyBytes].
 	MaxBodyBytes int64
+	// MaxBatch is how many operations one request of GraphQL may have. 0:
+	// [DefaultMaxBatch].
+	MaxBatch int
+	// AnswerTimeout is how long a client may take to take in each piece of an
+	// answer, of [AnswerPieceBytes]. 0: [DefaultAnswerTimeout].
+	AnswerTimeout time.Duration
 	// MinVersionWait is how long a request waits for this node to reach the
 	// version it names. 0: [DefaultMinVersionWait].
 	MinVersionWait time.Duration
@@ -62,6 +68,8 @@ type Config struct {
 // Defaults of [Config].
 const (
 	DefaultMaxBodyBytes   = 100 << 20
+	DefaultMaxBatch       = 1000
+	DefaultAnswerTimeout  = 30 * time.Second
 	DefaultMinVersionWait = 10 * time.Second
 	DefaultHealthInterval = time.Second
 	DefaultHealthTimeout  = 2 * time.Second
@@ -89,6 +97,8 @@ func (a *API) Server() *http.Server {
 func (c Config) withDefaults() Config {
 	setDefault(&c.Version, "dev")
 	setDefault(&c.MaxBodyBytes, DefaultMaxBodyBytes)
+	setDefault(&c.MaxBatch, DefaultMaxBatch)
+	setDefault(&c.AnswerTimeout, DefaultAnswerTimeout)
 	setDefault(&c.MinVersionWait, DefaultMinVersionWait)
 	setDefault(&c.HealthInterval, DefaultHealthInterval)
 	setDefault(&c.HealthTimeout, DefaultHealthTimeout)

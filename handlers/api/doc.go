@@ -5,7 +5,7 @@
 // Each endpoint has a file of its own; [API.routes] is the list of them all.
 // A request passes, from the outside in:
 //
-//	tell        request id, one log line, metrics      log.go, meters.go
+//	tell        request id, one log line, metrics      log.go, meters.go, pace.go
 //	recover     a panic becomes "internal error"       recover.go
 //	cors        other origins, preflights              cors.go
 //	route       unknown, wrong method, disabled: 404   api.go

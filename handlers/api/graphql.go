@@ -59,7 +59,7 @@ func (g graphQL) read(w http.ResponseWriter, r *http.Request) (auth.Caller, grap
 	if err != nil {
 		return auth.Caller{}, graphQLBody{}, err
 	}
-	items, err := parseGraphQL(body)
+	items, err := parseGraphQL(body, g.cfg.MaxBatch)
 	if err != nil {
 		return auth.Caller{}, graphQLBody{}, err
 	}
@@ -101,13 +101,16 @@ type graphQLBody struct {
 	batch    bool
 }
 
-func parseGraphQL(body []byte) (graphQLBody, error) {
+func parseGraphQL(body []byte, maxBatch int) (graphQLBody, error) {
 	value, err := wire.Parse(body)
 	if err != nil {
 		return graphQLBody{}, err
 	}
 	return wire.Decode(value, func(n wire.Node) graphQLBody {
 		if n.Kind() == wire.Array {
+			if len(n.Items()) > maxBatch {
+				n.FailCode(domain.TooLarge, "the request has %d operations, and may have %d: send them in several, or raise --max-batch-size", len(n.Items()), maxBatch)
+			}
 			return graphQLBody{wire.List(n, parseOperation), true}
 		}
 		return graphQLBody{[]plan.Request{parseOperation(n)}, false}

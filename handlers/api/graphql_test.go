@@ -67,6 +67,17 @@ func TestAnOperationIsRunAsTheCaller(t *testing.T) {
 	require.Equal(t, wire.Null, o.asked[0].Query.Variables.Kind())
 }
 
+func TestABatchHasNoMoreOperationsThanItMay(t *testing.T) {
+	batch := func(n int) string { return "[" + strings.Repeat(`{"query":"q"},`, n-1) + `{"query":"q"}]` }
+	answer, status, o := postGraphQL(t, asItIs, auth.Config{}, batch(DefaultMaxBatch+1))
+	require.Equal(t, http.StatusRequestEntityTooLarge, status)
+	require.Contains(t, answer, "--max-batch-size")
+	require.Empty(t, o.asked)
+	_, status, o = postGraphQL(t, asItIs, auth.Config{}, batch(DefaultMaxBatch))
+	require.Equal(t, http.StatusOK, status)
+	require.Len(t, o.asked, DefaultMaxBatch)
+}
+
 func TestErrorsOfGraphQLHaveOneForm(t *testing.T) {
 	for _, c := range []struct {
 		body, want string

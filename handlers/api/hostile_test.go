@@ -19,6 +19,7 @@ import (
 	"annals/domain"
 	"annals/handlers/api"
 	"annals/handlers/api/auth"
+	"annals/handlers/command"
 )
 
 // served is a service behind the server that it has in production.
@@ -51,6 +52,21 @@ func says(t *testing.T, address, text string) (statuses []int) {
 		_, _ = io.Copy(io.Discard, answer.Body)
 		statuses = append(statuses, answer.StatusCode)
 	}
+}
+
+func TestAClientThatTakesNoAnswerInIsGivenUp(t *testing.T) {
+	t.Parallel()
+	s := start(t, settings{Config: api.Config{AnswerTimeout: 50 * time.Millisecond}})
+	long := bytes.Repeat([]byte(" "), 64<<20) // more than the buffers of both ends can hold
+	s.commands.answer = func(command.Request) (command.Result, error) { return command.Result{Body: long}, nil }
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST /v1/query HTTP/1.1\r\nHost: annals\r\nContent-Length: %d\r\n\r\n%s", len(wellFormed), wellFormed)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(s.lines.ofType(t, api.LineHTTP)) == 1 }, soon, time.Millisecond)
+
+	require.Len(t, s.query(t, wellFormed).body, len(long), "who takes it in gets all of it")
 }
 
 func TestARequestThatTwoServersCouldReadDifferentlyIsRefused(t *testing.T) {

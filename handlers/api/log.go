@@ -119,7 +119,7 @@ func (a *API) tell(next http.Handler) http.Handler {
 			done(r, statusCode(written))
 			a.log(r.Context(), Line{LineHTTP, levelOf(r, written), answered{r, x, written}})
 		}()
-		next.ServeHTTP(written, r)
+		next.ServeHTTP(a.pace(written), r)
 	})
 }
 

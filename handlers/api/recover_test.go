@@ -23,6 +23,7 @@ func TestAPanicAmidAnAnswerCutsTheConnection(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			logged := make(chan string, 2)
 			a := &API{
+				cfg:    Config{}.withDefaults(),
 				meters: newMeters(prometheus.NewRegistry()),
 				log:    func(_ context.Context, line Line) { logged <- line.Type },
 			}

@@ -139,7 +139,7 @@ func (c *commands) Execute(_ context.Context, r command.Request) (command.Result
 	return c.answer(r)
 }
 
-// last is the only request that came so far.
+// only is the one request that came so far.
 func (c *commands) only(t *testing.T) command.Request {
 	t.Helper()
 	c.mu.Lock()

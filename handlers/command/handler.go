@@ -29,6 +29,11 @@ type Config struct {
 	// LockTimeout is how long a call waits for another one that changes the
 	// metadata, and how long SQL waits for locks on users' tables. Default 30 seconds.
 	LockTimeout time.Duration
+	// RunSQLMaxRows is how many rows each statement of a run_sql may answer.
+	// Default 1,000,000.
+	RunSQLMaxRows int
+	// RunSQLMaxBytes is how many bytes they may have. Default 1 GiB.
+	RunSQLMaxBytes int64
 }
 
 func (c Config) withDefaults() Config {
@@ -37,6 +42,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.LockTimeout == 0 {
 		c.LockTimeout = 30 * time.Second
+	}
+	if c.RunSQLMaxRows == 0 {
+		c.RunSQLMaxRows = 1_000_000
+	}
+	if c.RunSQLMaxBytes == 0 {
+		c.RunSQLMaxBytes = 1 << 30
 	}
 	return c
 }

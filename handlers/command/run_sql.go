@@ -72,49 +72,72 @@ func (c *call) execute(ctx context.Context, cmd metadata.RunSQL) (sqlResult, err
 	// The setting can be changed by the text itself; this limit cannot.
 	limited, cancel := context.WithTimeout(ctx, c.cfg.RunSQLTimeout+time.Second)
 	defer cancel()
-	result, err := lastResult(c.tx.Conn().PgConn().Exec(limited, cmd.SQL))
+	result, err := c.lastResult(c.tx.Conn().PgConn().Exec(limited, cmd.SQL))
 	if err != nil {
 		return sqlResult{}, c.sqlError(cmd, err, limited.Err() != nil && ctx.Err() == nil)
 	}
 	return result, nil
 }
 
-// lastResult reads the results of all statements and keeps the last.
-func lastResult(results *pgconn.MultiResultReader) (sqlResult, error) {
-	last := sqlResult{Type: "CommandOk"}
+// lastResult reads the results of all statements and keeps the last. What it does not
+// read any more is left to whoever gives the connection up.
+func (c *call) lastResult(results *pgconn.MultiResultReader) (last sqlResult, err error) {
+	last = sqlResult{Type: "CommandOk"}
 	for results.NextResult() {
-		last = readResult(results.ResultReader())
+		if last, err = c.readResult(results.ResultReader()); err != nil {
+			return last, err
+		}
 	}
 	return last, results.Close()
 }
 
-func readResult(r *pgconn.ResultReader) sqlResult {
+func (c *call) readResult(r *pgconn.ResultReader) (sqlResult, error) {
 	fields := r.FieldDescriptions()
 	if len(fields) == 0 {
 		_, _ = r.Close() // its error is that of all results
-		return sqlResult{Type: "CommandOk"}
+		return sqlResult{Type: "CommandOk"}, nil
 	}
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.Name
 	}
-	table := [][]string{names}
+	table, bytes := [][]string{names}, int64(0)
 	for r.NextRow() {
 		row := make([]string, len(names))
 		for i, cell := range r.Values() {
 			if row[i] = "NULL"; cell != nil {
 				row[i] = string(cell)
 			}
+			bytes += int64(len(row[i]))
+		}
+		if err := c.mayAnswer(len(table), bytes); err != nil {
+			return sqlResult{}, err
 		}
 		table = append(table, row)
 	}
-	return sqlResult{"TuplesOk", table}
+	return sqlResult{"TuplesOk", table}, nil
+}
+
+// mayAnswer refuses an answer that this node should not have in its memory.
+func (c *call) mayAnswer(rows int, bytes int64) error {
+	switch {
+	case rows > c.cfg.RunSQLMaxRows:
+		return domain.Refuse(domain.NotSupported,
+			"the SQL answers more than %d rows; nothing was changed: ask for fewer with LIMIT, or raise --max-rows", c.cfg.RunSQLMaxRows)
+	case bytes > c.cfg.RunSQLMaxBytes:
+		return domain.Refuse(domain.NotSupported,
+			"the rows that the SQL answers have more than %d bytes; nothing was changed: ask for fewer with LIMIT, or raise --max-result-size", c.cfg.RunSQLMaxBytes)
+	}
+	return nil
 }
 
 // sqlError shows a user what PostgreSQL said about their text.
 func (c *call) sqlError(cmd metadata.RunSQL, err error, late bool) error {
+	var refusal *domain.Error
 	var pg *pgconn.PgError
 	switch {
+	case errors.As(err, &refusal):
+		return refusal
 	case errors.As(err, &pg):
 		refusal := domain.Refuse(domain.PostgresError, "query execution failed")
 		refusal.Internal = describeSQLError(cmd.SQL, pg)

@@ -28,6 +28,22 @@ func TestRunSQLShowsWhatPostgresSays(t *testing.T) {
 	require.Zero(t, s.events())
 }
 
+func TestRunSQLAnswersNoMoreThanANodeCanHold(t *testing.T) {
+	s := newService(t)
+	n := s.addNode(command.Config{RunSQLMaxRows: 3, RunSQLMaxBytes: 20})
+	for sql, flag := range map[string]string{
+		"create table t (); select generate_series(1, 1e9)":                      "--max-rows",
+		"create table t (); select generate_series(1, 1e9); select 1":            "--max-rows",
+		"create table t (); select repeat('x', 10) from generate_series(1, 3) n": "--max-result-size",
+	} {
+		refusal := n.refused(`{"type":"run_sql","args":{"sql":` + quoted(sql) + `}}`)
+		require.Equal(t, domain.NotSupported, refusal.Code, sql)
+		require.Contains(t, refusal.Message, flag)
+	}
+	require.Contains(t, n.sql("select n from generate_series(1, 3) n"), `[["n"],["1"],["2"],["3"]]`)
+	require.Contains(t, n.sql("select to_regclass('t') is null"), `["t"]`)
+}
+
 func TestRunSQLThatEndsItsTransactionIsRefusedBeforeItRuns(t *testing.T) {
 	s := newService(t)
 	for _, sql := range []string{

@@ -64,6 +64,9 @@ type Config struct {
 	// MaxRows is how many rows one operation may read; of a live query, one look at
 	// the database. 0: [DefaultMaxRows]; below 0: any number.
 	MaxRows int
+	// MaxBytes is how many bytes these rows may have. 0: [DefaultMaxBytes]; below 0:
+	// any number.
+	MaxBytes int64
 	// Joins bound what is asked of remote schemas for rows.
 	Joins Joins
 	// MaxHops is how many servers that ask each other an operation may come by.
@@ -158,6 +161,8 @@ type Operation struct {
 	told func([]Told)
 	// steps are the statements of a query, nil where they are still to be made.
 	steps []translate.Step
+	// allowed is what a mutation may still read, over all its transactions.
+	allowed *allowance
 }
 
 // RunPlan runs a query or a mutation and returns its whole answer, {"data": ...}.
@@ -310,13 +315,13 @@ func (e *Executor) readPlainly(ctx context.Context, statements []bound) ([]*rows
 	}
 	defer conn.Release()
 	pg := conn.Conn().PgConn()
-	sets, err := pipeline(ctx, pg, statements, e.config.rowsAllowed())
+	sets, err := pipeline(ctx, pg, statements, e.config.allowed())
 	if isStale(err) {
 		// The tables changed under a prepared statement; nothing was answered yet.
 		if err := namesOn(pg).forget(ctx, pg); err != nil {
 			return nil, err
 		}
-		sets, err = pipeline(ctx, pg, statements, e.config.rowsAllowed())
+		sets, err = pipeline(ctx, pg, statements, e.config.allowed())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read rows: %w", err)

@@ -269,7 +269,7 @@ func (x explaining) mutation(op Operation) ([]rootExplained, error) {
 	var now *explained // of the root field that runs
 	tx := transaction{
 		Executor: x.Executor, ctx: x.ctx, pg: x.pg, binding: translate.Binding{Variables: op.Variables, Session: op.Session},
-		before: func(s bound) error { return x.addApart(now, s) },
+		allowed: x.config.allowed(), before: func(s bound) error { return x.addApart(now, s) },
 	}
 	if err := tx.begin(); err != nil {
 		return nil, err

@@ -81,3 +81,18 @@ func TestAnOperationReadsNoMoreRowsThanItMay(t *testing.T) {
 	refuses(`mutation { delete_b(where: {}) { affected_rows } insert_a(objects: [{id: 3}, {id: 4}, {id: 5}]) { affected_rows } }`)
 	e.answers(asAdmin, `{"b_aggregate":{"aggregate":{"count":3}},"a":[{"id":1},{"id":2}]}`, `{ b_aggregate { aggregate { count } } a(order_by: {id: asc}) { id } }`, "")
 }
+
+func TestTheRowsOfAnOperationHaveNoMoreBytesThanTheyMay(t *testing.T) {
+	t.Parallel()
+	e := newEngineWith(t, execution.Config{MaxBytes: 2500}, `create table doc (id int primary key, body text); insert into doc select n, repeat('x', 1000) from generate_series(1, 3) n`,
+		`{"type":"track_table","args":"doc"}`)
+	for _, operation := range []string{
+		`{ doc { body } }`, `{ a: doc_by_pk(id: 1) { body } b: doc_by_pk(id: 2) { body } c: doc_by_pk(id: 3) { body } }`,
+		`mutation { delete_doc(where: {}) { returning { body } } }`,
+	} {
+		_, err := e.ask(asAdmin, operation, "")
+		require.Equal(t, domain.NotSupported, refusal(t, err).Code, operation)
+		require.Contains(t, refusal(t, err).Message, "--max-result-size", "it says what to do")
+	}
+	e.answers(asAdmin, `{"doc":[{"id":1},{"id":2},{"id":3}]}`, `{ doc(order_by: {id: asc}) { id } }`, "")
+}

@@ -29,8 +29,8 @@ type transaction struct {
 	// client is who asked, trace what it is a part of.
 	client Client
 	trace  domain.Trace
-	// rows is how many more may be read.
-	rows *allowance
+	// allowed is what may still be read.
+	allowed *allowance
 }
 
 // mutate runs the root fields in order, after the handlers of actions were
@@ -40,6 +40,7 @@ type transaction struct {
 // its rows fails.
 func (e *Executor) mutate(ctx context.Context, op Operation, known outside) ([]byte, error) {
 	w := &writer{out: []byte(`{"data":{`)}
+	op.allowed = e.config.allowed()
 	for _, part := range stretches(op.Plan.Fields) {
 		run := e.mutateRows
 		if part.remote != "" {
@@ -62,7 +63,7 @@ func (e *Executor) mutateRows(ctx context.Context, op Operation, w *writer, part
 	tx := transaction{
 		Executor: e, ctx: ctx, pg: conn.Conn().PgConn(), found: known,
 		binding: translate.Binding{Variables: op.Variables, Session: op.Session}, client: op.Client, trace: domain.TraceOf(op.Client.Header.Get),
-		rows: e.config.rowsAllowed(),
+		allowed: op.allowed,
 	}
 	if err := tx.run(w, part); err != nil {
 		return errors.Join(err, leave(ctx, tx.pg))
@@ -161,7 +162,7 @@ func (tx transaction) one(s translate.Statement, rows [][][]byte, path string) (
 			return nil, presented(err, path)
 		}
 	}
-	set, err := once(tx.ctx, tx.pg, statement, tx.rows)
+	set, err := once(tx.ctx, tx.pg, statement, tx.allowed)
 	if err != nil {
 		return nil, presented(fmt.Errorf("run a statement: %w", err), path)
 	}

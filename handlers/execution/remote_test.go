@@ -227,6 +227,15 @@ func TestAMutationAsksRemotesInItsOrder(t *testing.T) {
 	require.Len(t, f.server.asked, 2, "what comes after a failure is not sent")
 }
 
+func TestTheRowsOfAMutationAreCountedOverAllItsTransactions(t *testing.T) {
+	f := withRemote(t, "")
+	f.run = execution.New(f.pool, func() metadata.World { return f.world }, execution.Config{MaxRows: 3})
+	_, err := f.ask(`mutation { a: insert_author(objects: [{id: 2, name: "b"}, {id: 3, name: "c"}]) { affected_rows }
+		rename(id: 1, name: "x") { name } b: insert_author(objects: [{id: 4, name: "d"}, {id: 5, name: "e"}]) { affected_rows } }`, "")
+	require.Equal(t, domain.NotSupported, refusal(t, err).Code)
+	require.Contains(t, refusal(t, err).Message, "--max-rows")
+}
+
 func TestARemoteIsToldTheDefinitionsHeadersThenTheSessionThenTheClients(t *testing.T) {
 	f := withRemote(t, `,"forward_client_headers":true,"headers":[{"name":"x-hasura-user-id","value":"configured"},{"name":"X-Team","value":"configured"}]`)
 	heard := http.Header{}

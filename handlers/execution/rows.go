@@ -32,7 +32,7 @@ func (e *Executor) RunIn(ctx context.Context, tx pgx.Tx, c metadata.RowCall) (js
 		return nil, err
 	}
 	running := transaction{
-		Executor: e, ctx: ctx, pg: tx.Conn().PgConn(), binding: translate.Binding{Session: c.Session}, trace: c.Trace, rows: e.config.rowsAllowed(),
+		Executor: e, ctx: ctx, pg: tx.Conn().PgConn(), binding: translate.Binding{Session: c.Session}, trace: c.Trace, allowed: e.config.allowed(),
 	}
 	answer, err := running.only(op)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -34,29 +35,44 @@ func (s *rowset) free() {
 	}
 }
 
-// allowance is how many rows an operation may still read. Nil is any number.
-type allowance struct{ most, left int }
-
-// DefaultMaxRows is how many rows one operation may read where nothing else is said.
-const DefaultMaxRows = 1_000_000
-
-// rowsAllowed begins the count of an operation's rows.
-func (c Config) rowsAllowed() *allowance {
-	most := cmp.Or(c.MaxRows, DefaultMaxRows)
-	if most < 0 {
-		return nil
-	}
-	return &allowance{most, most}
+// allowance is what an operation may still read.
+type allowance struct {
+	config Config
+	rows   int
+	bytes  int64
 }
 
-// take counts one row.
-func (a *allowance) take() error {
+// How much one operation may read where nothing else is said.
+const (
+	DefaultMaxRows        = 1_000_000
+	DefaultMaxBytes int64 = 1 << 30 // as much as one value of PostgreSQL, such as an answer of v1.3, can hold
+)
+
+// allowed begins the count of what an operation reads.
+func (c Config) allowed() *allowance {
+	if c.MaxRows = cmp.Or(c.MaxRows, DefaultMaxRows); c.MaxRows < 0 {
+		c.MaxRows = math.MaxInt
+	}
+	if c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes); c.MaxBytes < 0 {
+		c.MaxBytes = math.MaxInt64
+	}
+	return &allowance{c, c.MaxRows, c.MaxBytes}
+}
+
+// take counts one row of so many bytes. Nil allows any number.
+func (a *allowance) take(bytes int) error {
 	if a == nil {
 		return nil
 	}
-	if a.left--; a.left < 0 {
+	a.rows--
+	a.bytes -= int64(bytes)
+	switch {
+	case a.rows < 0:
 		return domain.RefuseAt("$", domain.NotSupported,
-			"the operation reads more than %d rows: ask for fewer at a time with limit, or raise --max-rows", a.most)
+			"the operation reads more than %d rows: ask for fewer at a time with limit, or raise --max-rows", a.config.MaxRows)
+	case a.bytes < 0:
+		return domain.RefuseAt("$", domain.NotSupported,
+			"the rows that the operation reads have more than %d bytes: ask for fewer at a time with limit, or raise --max-result-size", a.config.MaxBytes)
 	}
 	return nil
 }
@@ -65,12 +81,7 @@ func (a *allowance) take() error {
 func drain(r *pgconn.ResultReader, a *allowance) (*rowset, error) {
 	s := rowsets.Get().(*rowset)
 	for r.NextRow() {
-		if err := a.take(); err != nil {
-			s.free()
-			_, closing := r.Close()
-			return nil, errors.Join(err, closing)
-		}
-		row := r.Values()
+		before, row := len(s.data), r.Values()
 		s.columns = len(row)
 		for _, value := range row {
 			if value == nil {
@@ -79,6 +90,11 @@ func drain(r *pgconn.ResultReader, a *allowance) (*rowset, error) {
 			}
 			s.data = append(s.data, value...)
 			s.ends = append(s.ends, len(s.data))
+		}
+		if err := a.take(len(s.data) - before); err != nil {
+			s.free()
+			_, closing := r.Close()
+			return nil, errors.Join(err, closing)
 		}
 	}
 	tag, err := r.Close()
