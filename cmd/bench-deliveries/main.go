@@ -25,7 +25,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -58,24 +57,17 @@ func main() {
 	only := flag.String("only", "capture,drain,latency,slow,claim,hanging", "what to measure")
 	bin := flag.String("postgres-bin", "", "folder of PostgreSQL's server programs; found if not given")
 	flag.Parse()
-	if err := b.run(context.Background(), *bin, strings.Split(*only, ",")); err != nil {
+	ctx := context.Background()
+	err := program.WithPostgres(ctx, *bin, func(server *localpg.Server) error {
+		b.server = server
+		return b.run(ctx, strings.Split(*only, ","))
+	})
+	if err != nil {
 		log.Fatal("bench-deliveries: ", err)
 	}
 }
 
-func (b *bench) run(ctx context.Context, bin string, only []string) (err error) {
-	dir, err := os.MkdirTemp("", "annals-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // the server's user must get in
-		return err
-	}
-	if b.server, err = localpg.Start(ctx, localpg.Config{DataDir: dir + "/data", BinDir: bin}); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.server.Stop(ctx)) }()
+func (b *bench) run(ctx context.Context, only []string) error {
 	b.hook = newEndpoint()
 	defer b.hook.close()
 	for _, part := range []struct {

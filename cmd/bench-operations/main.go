@@ -14,7 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"annals/cmd/internal/program"
 	"annals/domain"
 	"annals/domain/metadata"
 	"annals/eventstore"
@@ -38,26 +38,16 @@ func main() {
 	binary := flag.String("annals", "", "program to measure the start of; none skips that")
 	bin := flag.String("postgres-bin", "", "folder of PostgreSQL's server programs; found if not given")
 	flag.Parse()
-	if err := run(context.Background(), *sizes, *n, *binary, *bin); err != nil {
-		log.Fatal(err)
+	ctx := context.Background()
+	err := program.WithPostgres(ctx, *bin, func(server *localpg.Server) error {
+		return bench{server: server, n: *n}.run(ctx, *sizes, *binary)
+	})
+	if err != nil {
+		log.Fatal("bench-operations: ", err)
 	}
 }
 
-func run(ctx context.Context, sizes string, n int, binary, bin string) error {
-	dir, err := os.MkdirTemp("", "annals-bench-")
-	if err != nil {
-		return err
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { // the server's user must get in
-		return err
-	}
-	defer os.RemoveAll(dir)
-	server, err := localpg.Start(ctx, localpg.Config{DataDir: dir + "/data", BinDir: bin})
-	if err != nil {
-		return err
-	}
-	defer server.Stop(ctx)
-	b := bench{server: server, n: n}
+func (b bench) run(ctx context.Context, sizes, binary string) error {
 	for _, size := range strings.Split(sizes, ",") {
 		tables, err := strconv.Atoi(size)
 		if err != nil {

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"log"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"time"
 
@@ -44,25 +43,14 @@ func main() {
 	binary := flag.String("annals", "", "program to measure")
 	bin := flag.String("postgres-bin", "", "folder of PostgreSQL's server programs; found if not given")
 	flag.Parse()
-	if err := b.run(context.Background(), *binary, *bin); err != nil {
+	ctx := context.Background()
+	err := program.WithPostgres(ctx, *bin, func(server *localpg.Server) error { return b.run(ctx, *binary, server) })
+	if err != nil {
 		log.Fatal("bench-subscriptions: ", err)
 	}
 }
 
-func (b bench) run(ctx context.Context, binary, bin string) error {
-	dir, err := os.MkdirTemp("", "annals-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // the server's user must get in
-		return err
-	}
-	server, err := localpg.Start(ctx, localpg.Config{DataDir: dir + "/data", BinDir: bin})
-	if err != nil {
-		return err
-	}
-	defer server.Stop(ctx)
+func (b bench) run(ctx context.Context, binary string, server *localpg.Server) error {
 	db, err := pgx.Connect(ctx, server.URL("postgres"))
 	if err != nil {
 		return err

@@ -1,4 +1,5 @@
-// Package program runs the built program for benchmarks, as a node of its own.
+// Package program runs the built program for benchmarks, as a node of its own, and
+// the PostgreSQL that it is on.
 package program
 
 import (
@@ -47,10 +48,7 @@ func Start(ctx context.Context, binary, url string, flags ...string) (*Node, err
 	if n.Address == "" {
 		return nil, errors.Join(errors.New("the program ended before it listened"), cmd.Wait())
 	}
-	go func() { // what it says after that is of no interest, but has to go somewhere
-		for lines.Scan() {
-		}
-	}()
+	go func() { _, _ = io.Copy(io.Discard, out) }() // what it says after that is of no interest, but has to go somewhere
 	return n, nil
 }
 
