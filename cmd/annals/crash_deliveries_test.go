@@ -200,13 +200,20 @@ func (trial *deliveryTrial) restartPostgres(ctx context.Context) error {
 // settle waits until nothing is queued.
 func (trial *deliveryTrial) settle(t *testing.T) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), trial.database)
+	emptied(t, trial.database, "true", deliveryLimits)
+}
+
+// emptied waits until nothing is queued that a condition is about.
+func emptied(t *testing.T, database, condition string, limit time.Duration) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
 	require.Eventually(t, func() bool {
 		var queued int
-		return conn.QueryRow(t.Context(), `select count(*) from annals.delivery_queue`).Scan(&queued) == nil && queued == 0
-	}, deliveryLimits, 50*time.Millisecond, "deliveries are stuck")
+		err := conn.QueryRow(t.Context(), "select count(*) from annals.delivery_queue where "+condition).Scan(&queued)
+		return err == nil && queued == 0
+	}, limit, 20*time.Millisecond, "deliveries are stuck")
 }
 
 // check holds the history against what was changed and what was received.

@@ -177,14 +177,7 @@ func (trial *punctualTrial) lateness(path string) []time.Duration {
 // settled waits until nothing that is due is queued.
 func (trial *punctualTrial) settled(t *testing.T) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), trial.database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	require.Eventually(t, func() bool {
-		var queued int
-		err := conn.QueryRow(t.Context(), "select count(*) from annals.delivery_queue where lane <> 'cron:minutely'").Scan(&queued)
-		return err == nil && queued == 0
-	}, arrivalLimit, 20*time.Millisecond)
+	emptied(t, trial.database, "lane <> 'cron:minutely'", arrivalLimit)
 }
 
 // doubled is how many times something came that had come before.

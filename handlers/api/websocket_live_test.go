@@ -125,14 +125,6 @@ func (f following) speaks(t *testing.T, path, protocol string) client {
 	return c
 }
 
-func dialWith(t *testing.T, url string, h http.Header, protocols ...string) client {
-	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), strings.Replace(url, "http", "ws", 1), &websocket.DialOptions{Subprotocols: protocols, HTTPHeader: h})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.CloseNow() })
-	return client{t, conn}
-}
-
 const (
 	legacy  = "graphql-ws"
 	current = "/v1/graphql"

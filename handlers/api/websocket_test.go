@@ -72,7 +72,12 @@ type client struct {
 
 func dial(t *testing.T, url string, protocols ...string) client {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), strings.Replace(url, "http", "ws", 1)+"/v1/graphql", &websocket.DialOptions{Subprotocols: protocols})
+	return dialWith(t, url+current, nil, protocols...)
+}
+
+func dialWith(t *testing.T, url string, h http.Header, protocols ...string) client {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), strings.Replace(url, "http", "ws", 1), &websocket.DialOptions{Subprotocols: protocols, HTTPHeader: h})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	return client{t, conn}
