@@ -13,8 +13,9 @@
 //
 //   - No transaction is open, and no connection is held, while a webhook is
 //     being called. A claim and a record are one statement each.
-//   - Never more is claimed than can be started now. Slots belong to lanes, and
-//     a lane is a trigger's: an endpoint that hangs fills its own.
+//   - Slots belong to lanes, and a lane is a trigger's: an endpoint that hangs
+//     fills its own. No more is claimed than can be started now, or while the
+//     next claim runs, by what the lane's last deliveries took.
 //   - A lease is the trigger's timeout and a margin. A node that dies lets its
 //     leases run out, and whoever claims next is the rescuer: at least once,
 //     never lost, never stuck. A node that stops gives back what it has.
@@ -115,6 +116,7 @@ func New(p Parts, c Config) (*Worker, error) {
 		return nil, fmt.Errorf("make the router of deliveries: %w", err)
 	}
 	w.router = router
+	router.AddMiddleware(inTurn)
 	if p.Registry != nil {
 		builder := metrics.NewPrometheusMetricsBuilder(p.Registry, "annals", "deliveries")
 		router.AddMiddleware(builder.NewRouterMiddleware().Middleware)
@@ -174,23 +176,33 @@ func (w *Worker) Wake() { w.subscriber.Wake() }
 // handle is the router's handler: it makes the try. The message is always
 // acknowledged, since what is next stands in the outcome.
 func (w *Worker) handle(m *message.Message) error {
-	job, settle := jobOf(m)
-	sender := w.parts.Senders[job.Kind]
+	p := passageOf(m)
+	sender := w.parts.Senders[p.job.Kind]
 	if sender == nil {
-		settle(Attempt{Delay: delivery.Unknown, Unknown: fmt.Sprintf("nobody sends deliveries of kind %q", job.Kind)})
+		p.end(Attempt{Delay: delivery.Unknown, Unknown: fmt.Sprintf("nobody sends deliveries of kind %q", p.job.Kind)})
 		return nil
 	}
-	settle(sender.Send(m.Context(), job))
+	p.end(sender.Send(m.Context(), p.job))
 	return nil
+}
+
+// inTurn handles messages that have a slot.
+func inTurn(h message.HandlerFunc) message.HandlerFunc {
+	return func(m *message.Message) ([]*message.Message, error) {
+		if !passageOf(m).inTurn() {
+			return nil, nil
+		}
+		return h(m)
+	}
 }
 
 // fails makes a failed try of a handler that broke down.
 func (w *Worker) fails(h message.HandlerFunc) message.HandlerFunc {
 	return func(m *message.Message) ([]*message.Message, error) {
 		if _, err := h(m); err != nil {
-			job, settle := jobOf(m)
-			w.parts.Log.Error("a delivery broke down", "delivery", job.ID, "error", err)
-			settle(broken(job, w.parts.World()))
+			p := passageOf(m)
+			w.parts.Log.Error("a delivery broke down", "delivery", p.job.ID, "error", err)
+			p.end(broken(p.job, w.parts.World()))
 		}
 		return nil, nil
 	}

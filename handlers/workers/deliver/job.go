@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
-
 	"annals/domain/delivery"
 	"annals/domain/metadata"
 )
@@ -34,16 +32,15 @@ type Job struct {
 	Gone bool
 
 	until time.Time // when the lease ends, by this node's clock
-	renew func(ctx context.Context, length time.Duration) (time.Time, error)
+	queue *queue    // that it is from
 }
 
 // Hold makes sure that the lease lasts for so long from now.
 func (j Job) Hold(ctx context.Context, length time.Duration) error {
-	if j.renew == nil || time.Until(j.until) >= length {
+	if j.queue == nil || time.Until(j.until) >= length {
 		return nil
 	}
-	_, err := j.renew(ctx, length)
-	return err
+	return j.queue.renew(ctx, j, length)
 }
 
 // Attempt is what came of a lease.
@@ -81,28 +78,6 @@ func (a Attempt) result() string {
 		return "given-back"
 	}
 	return string(a.Outcome)
-}
-
-// message is the job as Watermill carries it.
-func (j Job) message(ctx context.Context, settle func(Attempt)) *message.Message {
-	m := message.NewMessage(j.ID, message.Payload(j.Payload))
-	m.Metadata.Set("lane", j.Lane)
-	m.SetContext(context.WithValue(ctx, carried{}, cargo{j, settle}))
-	return m
-}
-
-type carried struct{}
-
-// cargo is what a message's context carries.
-type cargo struct {
-	job    Job
-	settle func(Attempt)
-}
-
-// jobOf gives the job of a message, and how to say what came of it.
-func jobOf(m *message.Message) (Job, func(Attempt)) {
-	c := m.Context().Value(carried{}).(cargo)
-	return c.job, c.settle
 }
 
 // broken is the attempt of a handler that broke down.

@@ -17,8 +17,24 @@ import (
 type passage struct {
 	of    *Subscriber
 	job   Job
-	stop  context.CancelFunc
+	turn  turn
+	stop  context.CancelFunc // ends the message's context
 	ended atomic.Bool
+}
+
+// inTurn waits until the job has a slot. A job that has none yet when the
+// subscriber is closed is given back.
+func (p *passage) inTurn() bool {
+	if p.turn.come() {
+		return true
+	}
+	select {
+	case <-p.turn:
+		return true
+	case <-p.of.claiming.Done():
+		p.end(Attempt{Given: true})
+		return false
+	}
 }
 
 // end notes what came of it, the first time it is told.
@@ -28,7 +44,7 @@ func (p *passage) end(a Attempt) {
 	}
 	p.stop()
 	p.of.record.add(outcome{p.job, a})
-	p.of.slots.free(p.job.Lane)
+	p.of.slots.free(p.job.Lane, p.turn)
 	p.of.passages.over(p)
 }
 
@@ -62,16 +78,16 @@ type passages struct {
 	running sync.WaitGroup
 }
 
-// begin makes the message of a job. Its context has the values of one context,
-// and ends when sending does.
-func (s *passages) begin(of *Subscriber, values context.Context, j Job) (*passage, *message.Message) {
-	ctx, stop := context.WithCancel(valued{of.sending, values})
-	p := &passage{of: of, job: j, stop: stop}
+// begin makes the passage of a job that has taken its turn, and its message,
+// whose context has the values of another one.
+func (s *passages) begin(of *Subscriber, values context.Context, j Job, t turn) (*passage, *message.Message) {
+	p := &passage{of: of, job: j, turn: t, stop: func() {}}
+	m := p.message(values)
 	s.running.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open[p] = struct{}{}
-	return p, j.message(ctx, p.end)
+	return p, m
 }
 
 func (s *passages) over(p *passage) {
@@ -94,17 +110,40 @@ func (s *passages) giveUp() {
 // wait waits until none is open.
 func (s *passages) wait() { s.running.Wait() }
 
-// valued is a context with the values of another one.
-type valued struct {
+// journey is the context of a passage's message. It ends when sending does, has
+// the values of another context, and tells whose it is.
+type journey struct {
 	context.Context
-	values context.Context
+	values  context.Context
+	passage *passage
 }
+
+// ofPassage is the key of a context's passage.
+type ofPassage struct{}
 
 // Value implements [context.Context]. The context's own values come first, so
 // that what is made of it is known to be its child.
-func (v valued) Value(key any) any {
-	if own := v.Context.Value(key); own != nil {
+func (j *journey) Value(key any) any {
+	if key == (ofPassage{}) {
+		return j.passage
+	}
+	if own := j.Context.Value(key); own != nil {
 		return own
 	}
-	return v.values.Value(key)
+	return j.values.Value(key)
+}
+
+// passageOf is the passage of a message.
+func passageOf(m *message.Message) *passage { return m.Context().Value(ofPassage{}).(*passage) }
+
+// message is the passage's job as Watermill carries it.
+func (p *passage) message(values context.Context) *message.Message {
+	m := message.NewMessage(p.job.ID, message.Payload(p.job.Payload))
+	m.Metadata.Set("lane", p.job.Lane)
+	ctx := context.Context(&journey{Context: p.of.sending, values: values, passage: p})
+	if !p.of.config.settled { // whoever settles a message knows that it is over
+		ctx, p.stop = context.WithCancel(ctx)
+	}
+	m.SetContext(ctx)
+	return m
 }

@@ -146,7 +146,7 @@ func (q *queue) claim(ctx context.Context, leases []lease) ([]Job, error) {
 	for i := range jobs {
 		j := &jobs[i]
 		j.until = asked.Add(length[j.Lane])
-		j.renew = func(ctx context.Context, length time.Duration) (time.Time, error) { return q.renew(ctx, *j, length) }
+		j.queue = q
 	}
 	return jobs, nil
 }
@@ -164,15 +164,14 @@ func scanJob(row pgx.CollectableRow) (Job, error) {
 	return j, err
 }
 
-// renew makes a lease longer, and returns when it ends.
-func (q *queue) renew(ctx context.Context, j Job, length time.Duration) (time.Time, error) {
-	until := time.Now().Add(length)
+// renew makes a lease longer.
+func (q *queue) renew(ctx context.Context, j Job, length time.Duration) error {
 	tag, err := q.claims.Exec(ctx, renewSQL, j.ID, j.Lease, j.Round, q.node, length.Seconds())
 	if err != nil {
-		return until, fmt.Errorf("renew a lease: %w", err)
+		return fmt.Errorf("renew a lease: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
-		return until, fmt.Errorf("renew the lease of %s: it is not held any more", j.ID)
+		return fmt.Errorf("renew the lease of %s: it is not held any more", j.ID)
 	}
-	return until, nil
+	return nil
 }

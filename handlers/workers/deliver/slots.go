@@ -9,27 +9,56 @@ import (
 	"annals/domain/delivery"
 )
 
-// slots counts what is on its way, for each lane and in all. It is safe for
+// slots counts what is in hand, for each lane and in all. It is safe for
 // concurrent use.
 type slots struct {
 	perLane, inAll int
 	limits         func(lane string) delivery.Limits
-	now            func() time.Time
+	// ahead says that more may be taken than there are slots: see [line].
+	ahead bool
+	now   func() time.Time
 	// freed holds something once a slot became free.
 	freed chan struct{}
 	// halfFreed holds something once half of a lane's slots became free.
 	halfFreed chan struct{}
 
 	mu    sync.Mutex
-	taken map[string]int
+	lines map[string]*line
 	total int
 	rates map[string]*bucket
+}
+
+// line is what is in hand of one lane: as many as it has slots are being made,
+// and those behind them wait, in the order in which they were claimed.
+//
+// Waiting for the next claim would cost a lane that is quick more time than its
+// calls do. So a claim takes as many beyond the free slots as came to their end
+// since the last one, which is what ends while it runs. A lane that hangs has
+// none that wait.
+type line struct {
+	slots, ahead int // as the last claim had them
+	taken        int
+	ended        int // since then
+	waiting      []turn
+}
+
+// turn comes when the channel is closed.
+type turn chan struct{}
+
+// come reports whether it is there.
+func (t turn) come() bool {
+	select {
+	case <-t:
+		return true
+	default:
+		return false
+	}
 }
 
 func newSlots(c Config, limits func(string) delivery.Limits) *slots {
 	return &slots{
 		perLane: cmp.Or(c.Slots, DefaultSlots), inAll: cmp.Or(c.MaxInFlight, DefaultMaxInFlight), limits: limits,
-		now: time.Now, freed: make(chan struct{}, 1), halfFreed: make(chan struct{}, 1), taken: map[string]int{}, rates: map[string]*bucket{},
+		now: time.Now, freed: make(chan struct{}, 1), halfFreed: make(chan struct{}, 1), lines: map[string]*line{}, rates: map[string]*bucket{},
 	}
 }
 
@@ -37,8 +66,6 @@ func newSlots(c Config, limits func(string) delivery.Limits) *slots {
 type share struct {
 	lane string
 	free int
-	// capacity is what free would be if nothing was on its way.
-	capacity int
 	// rated says that a rate limit made the share smaller.
 	rated bool
 }
@@ -67,11 +94,17 @@ func (s *slots) allot(lanes []string) []share {
 
 func (s *slots) shareOf(lane string) share {
 	limits := s.limits(lane)
-	capacity := s.perLane
+	l := s.line(lane)
+	l.slots = s.perLane
 	if limits.Concurrency > 0 {
-		capacity = min(capacity, limits.Concurrency)
+		l.slots = min(l.slots, limits.Concurrency)
 	}
-	one := share{lane: lane, free: max(0, capacity-s.taken[lane]), capacity: capacity}
+	l.ahead = 0
+	if s.ahead && limits.Rate == 0 {
+		l.ahead = min(l.ended, l.slots)
+	}
+	l.ended = 0
+	one := share{lane: lane, free: max(0, l.slots+l.ahead-l.taken)}
 	if limits.Rate > 0 {
 		if tokens := s.bucket(lane, limits.Rate).tokens(s.now()); tokens < one.free {
 			one.free, one.rated = tokens, true
@@ -80,25 +113,51 @@ func (s *slots) shareOf(lane string) share {
 	return one
 }
 
-// take fills a slot.
-func (s *slots) take(lane string) {
+func (s *slots) line(lane string) *line {
+	l := s.lines[lane]
+	if l == nil {
+		l = &line{slots: s.perLane}
+		s.lines[lane] = l
+	}
+	return l
+}
+
+// take fills a slot, or takes a place behind those that wait for one.
+func (s *slots) take(lane string) turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken[lane]++
+	l := s.line(lane)
+	mine := make(turn)
+	if l.taken-len(l.waiting) < l.slots {
+		close(mine)
+	} else {
+		l.waiting = append(l.waiting, mine)
+	}
+	l.taken++
 	s.total++
 	if b := s.rates[lane]; b != nil {
 		b.level--
 	}
+	return mine
 }
 
-// free empties a slot.
-func (s *slots) free(lane string) {
+// free empties a slot for the next that waits, or a place among those.
+func (s *slots) free(lane string, mine turn) {
 	s.mu.Lock()
+	l := s.lines[lane]
+	switch {
+	case !mine.come():
+		l.waiting = slices.DeleteFunc(l.waiting, func(t turn) bool { return t == mine })
+	case len(l.waiting) > 0:
+		close(l.waiting[0])
+		l.waiting = l.waiting[1:]
+	}
 	s.total--
-	s.taken[lane]--
-	half := s.taken[lane] == s.perLane/2
-	if s.taken[lane] == 0 {
-		delete(s.taken, lane)
+	l.taken--
+	l.ended++
+	half := l.taken == l.ahead+l.slots/2
+	if l.taken == 0 {
+		delete(s.lines, lane)
 	}
 	s.mu.Unlock()
 	signal(s.freed)

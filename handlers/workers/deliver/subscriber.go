@@ -43,8 +43,8 @@ type SubscriberConfig struct {
 	Lease func(lane string) time.Duration
 	Log   *slog.Logger
 
-	// settled: whoever listens says of each message what came of it, and
-	// nobody has to wait for its acknowledgement.
+	// settled: whoever listens begins each message in its turn, says what came
+	// of it, and nobody has to wait for its acknowledgement.
 	settled bool
 	meters  *meters
 }
@@ -92,6 +92,7 @@ func NewSubscriber(pool *pgxpool.Pool, c SubscriberConfig) (*Subscriber, error) 
 		return nil, err
 	}
 	s := &Subscriber{config: c, queue: q, slots: newSlots(c.Config, c.Limits), wake: make(chan struct{}, 1)}
+	s.slots.ahead = c.settled
 	s.passages.open = map[*passage]struct{}{}
 	s.record = newRecorder(q, c.Log, c.meters)
 	s.claiming, s.stopClaiming = context.WithCancel(context.Background())
@@ -282,9 +283,8 @@ func filled(leases []lease, jobs []Job) (lanes []string) {
 // more is given back.
 func (c *claimer) handOver(ctx context.Context, jobs []Job) {
 	for _, j := range jobs {
-		c.slots.take(j.Lane)
 		c.config.meters.claimed(j)
-		p, m := c.passages.begin(c.Subscriber, c.base, j)
+		p, m := c.passages.begin(c.Subscriber, c.base, j, c.slots.take(j.Lane))
 		select {
 		case c.out <- m:
 			if !c.config.settled {
