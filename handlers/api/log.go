@@ -1,18 +1,23 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5/middleware"
 
 	"annals/domain"
+	"annals/domain/wire"
 	"annals/handlers/api/auth"
 )
 
@@ -41,36 +46,54 @@ const (
 //
 //	{"type":"http-log","timestamp":"2026-11-20T10:11:12.123+0000","level":"info","detail":{...}}
 func NewLog(w io.Writer, level slog.Leveler) Log {
-	handler := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: replaceAttr})
-	return func(ctx context.Context, line Line) {
-		if !handler.Enabled(ctx, line.Level) {
+	if level == nil {
+		level = slog.LevelInfo
+	}
+	var mu sync.Mutex
+	sheets := sync.Pool{New: func() any { return newSheet() }}
+	return func(_ context.Context, line Line) {
+		if line.Level < level.Level() {
 			return
 		}
-		// slog puts time and level first. The order of keys is ours, so the
-		// record goes without them.
-		record := slog.NewRecord(time.Time{}, line.Level, line.Type, 0)
-		record.AddAttrs(
-			slog.String("timestamp", time.Now().Format("2006-01-02T15:04:05.000-0700")),
-			slog.String("level", strings.ToLower(line.Level.String())),
-			slog.Any("detail", line.Detail),
-		)
-		_ = handler.Handle(ctx, record) // a log that cannot be written has nowhere to say so
+		s := sheets.Get().(*sheet)
+		defer sheets.Put(s)
+		s.write(line, time.Now())
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = w.Write(s.text.Bytes()) // a log that cannot be written has nowhere to say so
 	}
 }
 
-// replaceAttr gives slog's own attributes their names and leaves out the
-// level, which each line has as an attribute of its own.
-func replaceAttr(groups []string, attr slog.Attr) slog.Attr {
-	if len(groups) > 0 {
-		return attr
+// sheet is what one line at a time is written on.
+type sheet struct {
+	text   bytes.Buffer
+	detail *json.Encoder
+}
+
+func newSheet() *sheet {
+	s := &sheet{}
+	s.detail = json.NewEncoder(&s.text)
+	s.detail.SetEscapeHTML(false)
+	return s
+}
+
+func (s *sheet) write(line Line, now time.Time) {
+	s.text.Reset()
+	s.text.Write(lineHead(s.text.AvailableBuffer(), line, now))
+	if err := s.detail.Encode(line.Detail); err != nil { // then it has written nothing
+		s.text.Write(wire.AppendString(s.text.AvailableBuffer(), fmt.Sprintf("cannot be written as JSON: %v", err)))
+	} else {
+		s.text.Truncate(s.text.Len() - 1) // the end of the line that the encoder puts there
 	}
-	switch {
-	case attr.Key == slog.MessageKey:
-		attr.Key = "type"
-	case attr.Key == slog.LevelKey && attr.Value.Kind() == slog.KindAny:
-		return slog.Attr{}
-	}
-	return attr
+	s.text.WriteString("}\n")
+}
+
+// lineHead is a line as far as its detail.
+func lineHead(b []byte, line Line, now time.Time) []byte {
+	b = wire.AppendString(append(b, `{"type":`...), line.Type)
+	b = append(now.AppendFormat(append(b, `,"timestamp":"`...), "2006-01-02T15:04:05.000-0700"), '"')
+	b = wire.AppendString(append(b, `,"level":`...), strings.ToLower(line.Level.String()))
+	return append(b, `,"detail":`...)
 }
 
 // httpDetail is what a line tells of one request.

@@ -105,6 +105,7 @@ func transport(c Config) *http.Transport {
 type Request struct {
 	Method string // empty: POST
 	URL    string
+	// Header is the client's from then on.
 	Header http.Header
 	Body   []byte
 	// Timeout covers the whole exchange. 0: [DefaultTimeout].
@@ -165,7 +166,7 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 		return nil, &Error{Kind: InvalidURL, URL: r.URL, Err: errNoHTTP}
 	}
 	if r.Header != nil {
-		request.Header = r.Header.Clone()
+		request.Header = r.Header
 	}
 	if user := request.URL.User; user != nil && request.Header.Get("Authorization") == "" {
 		password, _ := user.Password()

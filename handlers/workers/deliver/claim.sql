@@ -2,10 +2,10 @@
 -- ($3). Of deliveries with the same ordering key only the first in the line is there to be had. A row whose record is gone comes
 -- without it.
 with due as (
-  select q.delivery_id, w.seconds
+  select q.row, w.seconds
   from unnest($1::text[], $2::int[], $3::float8[]) as w (lane, slots, seconds)
   cross join lateral (
-    select q.delivery_id
+    select q.ctid as row
     from annals.delivery_queue q
     where q.lane = w.lane and q.available_at <= now()
       and (q.ordering_key is null or not exists (
@@ -18,7 +18,7 @@ with due as (
 ), leased as (
   update annals.delivery_queue q
   set available_at = clock_timestamp() + make_interval(secs => due.seconds), lease = q.lease + 1, leased_by = $4
-  from due where q.delivery_id = due.delivery_id
+  from due where q.ctid = due.row
   returning q.delivery_id, q.first_due_at, q.lane, q.lease, q.round, q.tries
 )
 select l.delivery_id::text, l.lane, l.lease, l.round, l.tries,

@@ -20,8 +20,11 @@ var lanesSQL string
 //go:embed claim.sql
 var claimSQL string
 
-//go:embed record.sql
-var recordSQL string
+//go:embed record_over.sql
+var recordOverSQL string
+
+//go:embed record_again.sql
+var recordAgainSQL string
 
 //go:embed renew.sql
 var renewSQL string

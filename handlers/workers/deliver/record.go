@@ -69,7 +69,9 @@ func (r *recorder) close() {
 func (r *recorder) run() {
 	defer close(r.done)
 	for first := range r.in {
-		r.write(r.collect(first))
+		over, again := apart(r.collect(first))
+		r.write(over)
+		r.write(again)
 	}
 }
 
@@ -92,10 +94,25 @@ func (r *recorder) collect(first outcome) []outcome {
 	return batch
 }
 
-// write writes a batch, again and again while the database does not answer, until
-// the leases are over or the worker has stopped. The leases decide whether it
-// still counts then.
+// apart takes what is over from what comes again: they are written differently.
+func apart(batch []outcome) (over, again []outcome) {
+	for _, o := range batch {
+		if o.over() {
+			over = append(over, o)
+		} else {
+			again = append(again, o)
+		}
+	}
+	return over, again
+}
+
+// write writes outcomes that are all over, or none of them, again and again while
+// the database does not answer, until the leases are over or the worker has
+// stopped. The leases decide whether they still count then.
 func (r *recorder) write(batch []outcome) {
+	if len(batch) == 0 {
+		return
+	}
 	began := time.Now()
 	for try := 0; ; try++ {
 		held, err := r.queue.record(r.open, batch)
@@ -104,7 +121,7 @@ func (r *recorder) write(batch []outcome) {
 			return
 		}
 		if isData(err) {
-			r.apart(batch, err)
+			r.halve(batch, err)
 			return
 		}
 		if try == 0 {
@@ -137,9 +154,9 @@ func isData(err error) bool {
 	return errors.As(err, &refused) && (strings.HasPrefix(refused.Code, "22") || strings.HasPrefix(refused.Code, "54"))
 }
 
-// apart finds the outcome that the database cannot keep, and keeps it without
+// halve finds the outcome that the database cannot keep, and keeps it without
 // what was sent and said.
-func (r *recorder) apart(batch []outcome, err error) {
+func (r *recorder) halve(batch []outcome, err error) {
 	if len(batch) > 1 {
 		r.write(batch[:len(batch)/2])
 		r.write(batch[len(batch)/2:])
@@ -156,9 +173,9 @@ func (r *recorder) apart(batch []outcome, err error) {
 }
 
 // count keeps the metrics, and says which outcomes came too late.
-func (r *recorder) count(batch []outcome, held map[string]bool) {
+func (r *recorder) count(batch []outcome, held map[uuid.UUID]bool) {
 	for _, o := range batch {
-		if !held[o.job.ID] {
+		if !held[uuid.MustParse(o.job.ID)] {
 			r.meters.late.Inc()
 			r.log.Warn("the lease of a delivery was over before its outcome was recorded", "delivery", o.job.ID, "lane", o.job.Lane, "outcome", o.result())
 			continue
@@ -167,16 +184,21 @@ func (r *recorder) count(batch []outcome, held map[string]bool) {
 	}
 }
 
-// record writes outcomes, and returns those deliveries whose lease was held.
-func (q *queue) record(ctx context.Context, batch []outcome) (map[string]bool, error) {
+// record writes outcomes that are all over, or none of them, and returns those
+// deliveries whose lease was held.
+func (q *queue) record(ctx context.Context, batch []outcome) (map[uuid.UUID]bool, error) {
 	c := columnsOf(batch, time.Now())
-	rows, err := q.records.Query(ctx, recordSQL, c.ids, c.leases, c.rounds, c.entries, c.outcomes, c.statuses,
-		c.requests, c.responses, c.reasons, c.delays, c.began, c.ended, q.node, c.attempts)
+	statement, values := recordOverSQL, []any{c.ids, c.leases, c.rounds, c.entries, c.outcomes, c.statuses,
+		c.requests, c.responses, c.reasons, c.began, c.ended, q.node, c.attempts}
+	if !batch[0].over() {
+		statement, values = recordAgainSQL, append(values, c.delays)
+	}
+	rows, err := q.records.Query(ctx, statement, values...)
 	if err != nil {
 		return nil, fmt.Errorf("record deliveries: %w", err)
 	}
-	held := make(map[string]bool, len(batch))
-	var id string
+	held := make(map[uuid.UUID]bool, len(batch))
+	var id uuid.UUID
 	if _, err = pgx.ForEachRow(rows, []any{&id}, func() error { held[id] = true; return nil }); err != nil {
 		return nil, fmt.Errorf("record deliveries: %w", err)
 	}
@@ -190,8 +212,7 @@ type columns struct {
 	entries, outcomes, requests, responses, reasons pgtype.FlatArray[pgtype.Text]
 	leases, rounds                                  []int32
 	statuses                                        pgtype.FlatArray[pgtype.Int4]
-	delays                                          pgtype.FlatArray[pgtype.Float8]
-	began, ended                                    []float64
+	began, ended, delays                            []float64
 }
 
 func columnsOf(batch []outcome, now time.Time) columns {
@@ -202,7 +223,7 @@ func columnsOf(batch []outcome, now time.Time) columns {
 		c.entries, c.outcomes = append(c.entries, text(o.entry())), append(c.outcomes, orNull(string(o.Outcome)))
 		c.requests, c.responses = append(c.requests, orNull(string(o.Request))), append(c.responses, orNull(string(o.Response)))
 		c.statuses = append(c.statuses, pgtype.Int4{Int32: int32(o.Status), Valid: o.Status != 0})
-		c.reasons, c.delays = append(c.reasons, orNull(o.Dropped)), append(c.delays, o.delay())
+		c.reasons, c.delays = append(c.reasons, orNull(o.Dropped)), append(c.delays, o.Delay.Seconds())
 		c.began, c.ended = append(c.began, since(o.Started, now)), append(c.ended, since(o.Finished, now))
 		// Sorted by time, for the sake of the index.
 		c.attempts = append(c.attempts, pgtype.UUID{Bytes: uuid.Must(uuid.NewV7()), Valid: true})
@@ -219,10 +240,6 @@ func (o outcome) entry() string {
 		return "attempt"
 	}
 	return ""
-}
-
-func (o outcome) delay() pgtype.Float8 {
-	return pgtype.Float8{Float64: o.Delay.Seconds(), Valid: !o.over()}
 }
 
 func text(s string) pgtype.Text { return pgtype.Text{String: s, Valid: true} }

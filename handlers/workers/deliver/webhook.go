@@ -106,10 +106,20 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
+// headersOfClient is how many headers the client adds.
+const headersOfClient = 2
+
 func headerOf(fields []delivery.Field) http.Header {
-	h := make(http.Header, len(fields))
-	for _, f := range fields {
-		h.Add(f.Name, f.Value)
+	h := make(http.Header, len(fields)+headersOfClient)
+	values := make([]string, len(fields)) // of all headers, in one piece
+	for i, f := range fields {
+		name := http.CanonicalHeaderKey(f.Name)
+		values[i] = f.Value
+		if before, again := h[name]; again {
+			h[name] = append(before, f.Value)
+		} else {
+			h[name] = values[i : i+1 : i+1]
+		}
 	}
 	return h
 }
@@ -126,9 +136,15 @@ func fieldsOf(h http.Header) []delivery.Field {
 
 // detail is what a line tells, in the form of v1.3.
 type detail struct {
-	Response any           `json:"response"`
-	Request  requestDetail `json:"request"`
-	Context  contextDetail `json:"context"`
+	Response responseDetail `json:"response"`
+	Request  requestDetail  `json:"request"`
+	Context  contextDetail  `json:"context"`
+}
+
+// responseDetail has a status, or why there is none.
+type responseDetail struct {
+	Status int    `json:"status,omitzero"`
+	Error  string `json:"error,omitzero"`
 }
 
 type requestDetail struct {
@@ -146,14 +162,13 @@ func (s *Webhooks) tell(ctx context.Context, j Job, a Attempt, size int, err err
 	if s.Line == nil {
 		return
 	}
-	d := detail{Response: map[string]any{"status": a.Status}, Request: requestDetail{size}, Context: contextDetail{EventID: j.ID, Trigger: j.Trigger, Outcome: a.result()}}
+	d := detail{Response: responseDetail{Status: a.Status}, Request: requestDetail{size}, Context: contextDetail{EventID: j.ID, Trigger: j.Trigger, Outcome: a.result()}}
 	if err != nil {
-		d.Response = map[string]any{"error": reasonOf(err)}
+		d.Response = responseDetail{Error: reasonOf(err)}
 	}
-	line := Line{Type: "scheduled-trigger", Detail: d}
+	line := Line{Type: "scheduled-trigger", Detail: &d}
 	if j.Kind.OfEventTrigger() {
 		line.Type, d.Context.EventCreated = "event-trigger", &j.CreatedAt
-		line.Detail = d
 	}
 	s.Line(ctx, line)
 }
