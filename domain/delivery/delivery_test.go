@@ -163,10 +163,11 @@ func TestATryIsASpanOfTheChangesTrace(t *testing.T) {
 func TestAnAttemptIsRememberedAsV13DoesWithoutTheEnvironmentsValues(t *testing.T) {
 	p := Plan{Headers: []Header{{"X-A", "secret", "VAR"}, {"X-B", "b", ""}, {"user-agent", "not sent", ""}}}
 	r := Request{Body: []byte(`{"a":1}`)}
-	require.Equal(t, `{"payload":{"a":1},"headers":[{"name":"Content-Type","value":"application/json"},{"name":"User-Agent","value":"annals"},`+
-		`{"name":"X-A","value_from_env":"VAR"},{"name":"X-B","value":"b"}],"version":"2"}`, string(RequestLog(Event, r, p, "annals", false)))
+	headers := `"headers":[{"name":"Content-Type","value":"application/json"},{"name":"User-Agent","value":"annals"},` +
+		`{"name":"X-A","value_from_env":"VAR"},{"name":"X-B","value":"b"}]`
+	require.Equal(t, `{"payload":{"a":1},`+headers+`,"version":"1"}`, string(RequestLog(Cron, r, p, "annals", false)))
+	require.Equal(t, `{"max_retries":0,`+headers+`,"version":"2"}`, string(RequestLog(Event, r, p, "annals", false)), "its body follows from its record")
 	require.Contains(t, string(RequestLog(Cron, r, p, "annals", true)), `{"name":"X-A","value":"secret"}`)
-	require.Contains(t, string(RequestLog(Cron, r, p, "annals", true)), `"version":"1"`)
 
 	require.Equal(t, `{"type":"webhook_response","data":{"status":500,"body":"no","headers":[{"name":"Date","value":"now"}]},"version":"2"}`,
 		string(AnswerLog(Event, 500, []Field{{"Date", "now"}}, []byte("no"), false)))

@@ -19,9 +19,17 @@ func (k Kind) Format() string {
 // RequestLog is a request as it is remembered: its body, and the headers as
 // they are configured. Values from the environment are named only, unless they
 // are to be shown; trace and signature are left out.
+//
+// The body of an event trigger's delivery is the longest part of its history,
+// and all but max_retries is in its record and in the number of the try. So
+// that alone is kept: annals.delivery_request puts the body together again.
 func RequestLog(k Kind, r Request, p Plan, userAgent string, showEnv bool) json.RawMessage {
-	o := newObject(len(r.Body) + 256)
-	o.raw("payload", r.Body)
+	o := newObject(256)
+	if k.OfEventTrigger() {
+		o.number("max_retries", p.Policy.Retries)
+	} else {
+		o.raw("payload", r.Body)
+	}
 	o.name("headers")
 	o.b = append(o.b, '[')
 	o.b = appendHeader(o.b, "Content-Type", "value", contentType)

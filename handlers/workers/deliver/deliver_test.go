@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -192,14 +193,16 @@ func TestWhatIsDueIsSentAndRemembered(t *testing.T) {
 	r := <-got
 	require.Equal(t, "from the environment", r.Header.Get("X-Env"))
 	require.Equal(t, id, r.Header.Get("Webhook-Id"))
+	text := <-body
 	var sent map[string]any
-	require.NoError(t, json.Unmarshal(<-body, &sent))
+	require.NoError(t, json.Unmarshal(text, &sent))
 	require.Equal(t, id, sent["id"])
 	require.Equal(t, map[string]any{"current_retry": 0.0, "max_retries": 0.0}, sent["delivery_info"])
 	h.empty()
 	require.Equal(t, []string{"attempt delivered 1 1 200 false"}, h.story(id))
 	var request, response string
-	require.NoError(t, h.db.Pool.QueryRow(t.Context(), `select request::text, response::text from annals.delivery_log`).Scan(&request, &response))
+	require.NoError(t, h.db.Pool.QueryRow(t.Context(), `select request::text, response::text from hdb_catalog.event_invocation_logs`).Scan(&request, &response))
+	require.Contains(t, request, `{"payload":`+string(text)+`,"headers":[`)
 	require.Contains(t, request, `{"name":"X-Env","value_from_env":"VALUE"}`)
 	require.NotContains(t, request, "from the environment")
 	require.Contains(t, response, `"body":"thanks"`)
@@ -351,6 +354,44 @@ func TestRowsWithOneOrderingKeyAreDeliveredInTurnAndAFailingOneParksOnlyItsOwn(t
 	fixed.Store(true)
 	h.empty()
 	require.Equal(t, append(other, parked...), taken)
+}
+
+func TestTheRequestOfEachTryIsRememberedByteByByte(t *testing.T) {
+	h := newHouse(t)
+	sent := make(chan []byte, 2)
+	url := hook(t, func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		sent <- text
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	h.trigger("tries_again", url, `,"retry_conf":{"num_retries":1,"interval_sec":0}`)
+	for _, created := range []string{"2026-11-21T19:20:00.12Z", "2026-11-21T19:20:10Z", "2026-11-21T19:20:10.000001Z"} {
+		id := h.events("tries_again", 1)[0]
+		h.exec(`update annals.deliveries set created_at = $2, payload = '{"op" : "MANUAL","data":"\u00e9 ü"}' where id = $1`, id, created)
+		_, stop := h.work(deliver.Config{})
+		h.empty()
+		stop()
+		rows, err := h.db.Pool.Query(t.Context(), `select request::text from hdb_catalog.event_invocation_logs where event_id = $1 order by created_at`, id)
+		require.NoError(t, err)
+		remembered, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		require.Len(t, remembered, 2)
+		for _, request := range remembered {
+			require.Contains(t, request, `{"payload":`+string(<-sent)+`,"headers":[{"name":"Content-Type","value":"application/json"}`)
+		}
+	}
+}
+
+func TestWhatIsClaimedAheadIsSentInItsTurn(t *testing.T) {
+	h := newHouse(t)
+	sent := make(chan string, 60)
+	h.trigger("one_by_one", hook(t, func(_ http.ResponseWriter, r *http.Request) { sent <- r.Header.Get("Webhook-Id") }), `,"max_concurrency":1`)
+	ids := h.events("one_by_one", cap(sent))
+	h.work(deliver.Config{})
+	h.empty()
+	for _, id := range ids {
+		require.Equal(t, id, <-sent)
+	}
 }
 
 func TestMaxConcurrencyBoundsATrigger(t *testing.T) {
