@@ -4,5 +4,5 @@ with added as (
   values ($1, $2, $3, $4, $5, $6, $7, coalesce($8, clock_timestamp()), $9)
   returning id, due_at
 )
-insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at)
-select id, due_at, $10, due_at from added
+insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, turn_at)
+select id, due_at, $10, due_at, due_at from added

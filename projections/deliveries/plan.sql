@@ -6,6 +6,6 @@ with planned as (
   on conflict do nothing
   returning id, due_at
 )
-insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at)
-select id, due_at, 'cron:' || $1, due_at from planned
+insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, turn_at)
+select id, due_at, 'cron:' || $1, due_at, due_at from planned
 on conflict do nothing

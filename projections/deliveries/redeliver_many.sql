@@ -3,11 +3,12 @@
 with found as materialized (
   select * from annals.events_over($1, $2, $3, $4, $5, $6)
 ), chosen as (
-  select id, due_at, 'event:' || trigger as lane, round, row_number() over (order by due_at, id) - 1 as place
+  select id, due_at, 'event:' || trigger as lane, round, row_number() over (order by due_at, id) - 1 as place,
+    clock_timestamp() + (row_number() over (order by due_at, id) - 1) * make_interval(secs => $8) as turn_at
   from found order by due_at, id limit $7
 ), queued as (
-  insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, round)
-  select id, due_at, lane, clock_timestamp() + place * make_interval(secs => $8), round + 1 from chosen order by place
+  insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, turn_at, round)
+  select id, due_at, lane, turn_at, turn_at, round + 1 from chosen order by place
   on conflict do nothing
   returning delivery_id, round, available_at
 ), noted as (

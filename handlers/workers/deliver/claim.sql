@@ -7,11 +7,11 @@ with due as (
   cross join lateral (
     select q.ctid as row
     from annals.delivery_queue q
-    where q.lane = w.lane and q.available_at <= now()
+    where q.lane = w.lane and q.turn_at <= now() and q.available_at <= now()
       and (q.ordering_key is null or not exists (
         select from annals.delivery_queue e
         where e.lane = q.lane and e.ordering_key = q.ordering_key and e.place < q.place))
-    order by q.available_at, q.delivery_id
+    order by q.turn_at, q.delivery_id
     limit w.slots
     for update skip locked
   ) q

@@ -1,13 +1,17 @@
--- Which lanes ($1: one of them, or all) hold deliveries, and in how many seconds the first of each is due. Lanes that rest are
--- left out. The index is skipped through, lane by lane: what lies in them does not count.
+-- Which lanes ($1: one of them, or all) hold deliveries that are not leased, and in how many seconds the first of each is due. Lanes
+-- that rest are left out. The index is skipped through, lane by lane: what lies in them does not count.
 with recursive lanes as (
-  (select q.lane, q.available_at from annals.delivery_queue q order by q.lane, q.available_at limit 1)
+  (select q.lane from annals.delivery_queue q order by q.lane, q.turn_at limit 1)
   union all
-  select n.lane, n.available_at
+  select n.lane
   from lanes l cross join lateral (
-    select q.lane, q.available_at from annals.delivery_queue q where q.lane > l.lane order by q.lane, q.available_at limit 1
+    select q.lane from annals.delivery_queue q where q.lane > l.lane order by q.lane, q.turn_at limit 1
   ) n
 )
-select l.lane, extract(epoch from l.available_at - clock_timestamp())::float8
-from lanes l
+select l.lane, extract(epoch from f.turn_at - clock_timestamp())::float8
+from lanes l cross join lateral (
+  select q.turn_at from annals.delivery_queue q
+  where q.lane = l.lane and (q.leased_by is null or q.available_at <= now())
+  order by q.turn_at limit 1
+) f
 where ($1 = '*' or l.lane = $1) and not exists (select from annals.paused_lanes p where p.lane = l.lane)

@@ -2,7 +2,8 @@
 -- tried, and the row of the queue. A lease that is not held any more changes nothing. Returns which were held.
 with again as (
   update annals.delivery_queue q
-  set available_at = clock_timestamp() + make_interval(secs => o.delay), leased_by = null, tries = q.tries + (o.entry = 'attempt')::int
+  set available_at = clock_timestamp() + make_interval(secs => o.delay),
+    turn_at = clock_timestamp() + make_interval(secs => o.delay), leased_by = null, tries = q.tries + (o.entry = 'attempt')::int
   from unnest($1::uuid[], $2::int[], $3::int[], $4::text[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[],
       $10::float8[], $11::float8[], $13::uuid[], $14::float8[])
     as o (delivery_id, lease, round, entry, outcome, status, request, response, reason, began, ended, id, delay)
