@@ -53,15 +53,25 @@ func (w World) scalarsAfter(next World, keys []Key) scalarUse {
 	return use
 }
 
-// madeOf returns the keys of the objects whose scalars come of what moved in the
-// database.
-func (w World) madeOf(moved []Need) (keys []Key) {
-	for _, n := range moved {
-		if key, ok := tableOfNeed(n); ok {
-			keys = append(keys, key)
-			continue
+// madeOf returns the keys of the objects whose scalars come of these parts of the
+// database. The catalog is asked, not what objects need: a computed field that
+// does not stand for want of its table is not known to need its function.
+func (w World) madeOf(parts database.Found) (keys []Key) {
+	for table := range parts.Tables {
+		keys = append(keys, tableKey(table))
+	}
+	if len(parts.Functions) == 0 {
+		return keys
+	}
+	for function := range objects[Function](w.Catalog.OfKind(KindFunction)) {
+		if _, ok := parts.Functions[function.Name]; ok {
+			keys = append(keys, function.Key())
 		}
-		keys = slices.AppendSeq(keys, w.Standing.dependentsOf(n))
+	}
+	for field := range objects[ComputedField](w.Catalog.OfKind(KindComputedField)) {
+		if _, ok := parts.Functions[field.Definition.Function]; ok {
+			keys = append(keys, field.Key())
+		}
 	}
 	return keys
 }

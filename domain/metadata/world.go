@@ -79,7 +79,7 @@ func (w World) WithShape(found database.Found) World {
 	}
 	before := w
 	w.Shape = w.Shape.With(other)
-	w.scalars = before.scalarsAfter(w, before.madeOf(moved))
+	w.scalars = before.scalarsAfter(w, before.madeOf(other))
 	if len(moved)+len(keys) > 0 {
 		w.Standing = w.resolveAgain(keys, moved)
 	}
