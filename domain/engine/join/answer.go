@@ -59,8 +59,7 @@ type answer struct {
 	values []taken
 	// places are those of the asks by their aliases, made when the answer has
 	// another order.
-	places  map[string]int
-	scratch []byte
+	places map[string]int
 }
 
 // taken is the value of an ask, or why there is none. Both are missing where
@@ -130,11 +129,8 @@ func take(r reader, within []string, alias []byte) (t taken, err error) {
 // place is that of an alias among the asks; most often it is the next. Below 0
 // it is none of them.
 func (a *answer) place(alias []byte, next int) int {
-	if next < len(a.request.asks) {
-		a.scratch = a.needs.appendAlias(a.scratch[:0], a.request.asks[next])
-		if bytes.Equal(a.scratch, alias) {
-			return next
-		}
+	if next < len(a.request.asks) && a.needs.isAlias(alias, a.request.asks[next]) {
+		return next
 	}
 	if a.places == nil {
 		a.places = make(map[string]int, len(a.request.asks))

@@ -22,6 +22,8 @@
 // and answers back.
 package join
 
+import "strings"
+
 // Call is one remote field of an operation, as it is asked for each row.
 type Call struct {
 	// Remote is the name of the remote schema.
@@ -80,13 +82,12 @@ func (t Text) Concat(other Text) Text {
 	return t
 }
 
-// append writes the text with the literals of a key in their places.
-func (t Text) append(b []byte, key Key) []byte {
+// write writes the text with the literals of a key in their places.
+func (t Text) write(b *strings.Builder, key Key) {
 	for _, p := range t {
-		b = append(b, p.Text...)
+		b.WriteString(p.Text)
 		if p.Key > 0 {
-			b = append(b, key.literal(p.Key-1)...)
+			b.Write(key.literal(p.Key - 1))
 		}
 	}
-	return b
 }

@@ -286,3 +286,34 @@ func answerTo(query string) []byte {
 	}
 	return []byte(`{"data":{` + strings.Join(fields, ",") + `}}`)
 }
+
+func TestManyKeysAreToldApartAndHaveTheirOwnValues(t *testing.T) {
+	const different = 5000
+	var n join.Needs
+	calls := []*join.Call{message(), message()}
+	for round := range 3 {
+		for i := range different {
+			for _, c := range calls {
+				n.Add(0, c, keys(fmt.Sprint(i*(round+1)%different)))
+			}
+		}
+	}
+	require.Equal(t, len(calls)*different, n.Len())
+	request := n.Requests(len(calls) * different)[0]
+	var answer strings.Builder
+	for i := range len(calls) * different {
+		fmt.Fprintf(&answer, `,"messageBasic__%d":%d`, i, i/len(calls))
+	}
+	_, err := n.Take(request, []byte(`{"data":{"messageBasic__":1,"messageBasic__00":1,"other__0":1`+answer.String()+`}}`))
+	require.NoError(t, err)
+	woven := string(n.Weave(nil))
+	var want strings.Builder
+	for round := range 3 {
+		for i := range different {
+			for range calls {
+				want.WriteString(fmt.Sprint(i * (round + 1) % different))
+			}
+		}
+	}
+	require.Equal(t, want.String(), woven)
+}

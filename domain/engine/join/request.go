@@ -54,11 +54,11 @@ func (n *Needs) request(remote string, asks []int) Request {
 	var query strings.Builder
 	query.Grow(size + 1<<8) // and the declarations
 	query.WriteString("query " + declarations(r.Variables) + " {")
-	var field []byte
+	var piece []byte
 	for _, i := range asks {
-		field = append(n.appendAlias(append(field[:0], ' '), i), ": "...)
-		field = n.asks[i].call.Text.append(field, n.key(i))
-		query.Write(field)
+		piece = append(n.appendAlias(append(piece[:0], ' '), i), ": "...)
+		query.Write(piece)
+		n.asks[i].call.Text.write(&query, n.key(i))
 	}
 	query.WriteString(" }")
 	r.Query = query.String()
