@@ -186,5 +186,5 @@ func callOf(r join.Request) remoteCall {
 	for i, v := range r.Variables {
 		names[i] = v.Name
 	}
-	return remoteCall{schema: r.Remote, text: r.Query, variables: names}
+	return remoteCall{schema: r.Remote, begun: r.Body, variables: names}
 }

@@ -25,7 +25,8 @@ func explainedJoins(op Operation, f plan.Root) []joinExplained {
 		var needs join.Needs
 		needs.Add(0, j.Call, key)
 		for _, request := range needs.Requests(1) {
-			list = append(list, joinExplained{j.Name, remoteExplained(callOf(request).request(op))})
+			asked := callOf(request).request(op)
+			list = append(list, joinExplained{j.Name, remoteExplained{asked.Schema, request.Query(), asked.Variables}})
 		}
 	}
 	return list

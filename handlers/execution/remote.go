@@ -28,13 +28,18 @@ type RemoteRequest struct {
 	Schema    string
 	Query     string
 	Variables map[string]json.RawMessage
+	// begun is the body, with the query, as far as the variables.
+	begun []byte
 }
 
 // body is the request as GraphQL has it in HTTP. The text may be long: it is
 // written as it is read.
 func (r RemoteRequest) body() ([]byte, error) {
-	text := make([]byte, 0, len(r.Query)+len(r.Query)/8)
-	text = wire.AppendString(append(text, `{"query":`...), r.Query)
+	text := r.begun
+	if text == nil {
+		text = make([]byte, 0, len(r.Query)+len(r.Query)/8)
+		text = wire.AppendString(append(text, `{"query":`...), r.Query)
+	}
 	if len(r.Variables) == 0 {
 		return append(text, '}'), nil
 	}

@@ -24,6 +24,8 @@ type remoteCall struct {
 	places    []int
 	text      string
 	variables []string
+	// begun is the body of the request as it begins, instead of its text.
+	begun []byte
 }
 
 // remoteCalls makes one call for each remote server that root fields name. The
@@ -52,7 +54,7 @@ func remoteCalls(kind plan.Kind, fields []plan.Root, first int) []remoteCall {
 // request is the call with the values of the operation's variables; one that is
 // not given is not sent, so that its default counts.
 func (c remoteCall) request(op Operation) RemoteRequest {
-	r := RemoteRequest{Schema: c.schema, Query: c.text}
+	r := RemoteRequest{Schema: c.schema, Query: c.text, begun: c.begun}
 	for _, name := range c.variables {
 		if value, given := op.Variables[name]; given {
 			if r.Variables == nil {

@@ -22,8 +22,6 @@
 // and answers back.
 package join
 
-import "strings"
-
 // Call is one remote field of an operation, as it is asked for each row.
 type Call struct {
 	// Remote is the name of the remote schema.
@@ -82,12 +80,14 @@ func (t Text) Concat(other Text) Text {
 	return t
 }
 
-// write writes the text with the literals of a key in their places.
-func (t Text) write(b *strings.Builder, key Key) {
+// append writes the text, which is escaped, with the literals of a key in their
+// places.
+func (t Text) append(b []byte, key Key) []byte {
 	for _, p := range t {
-		b.WriteString(p.Text)
+		b = append(b, p.Text...)
 		if p.Key > 0 {
-			b.Write(key.literal(p.Key - 1))
+			b = escaped(b, key.literal(p.Key-1))
 		}
 	}
+	return b
 }

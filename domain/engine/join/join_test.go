@@ -54,7 +54,7 @@ func TestEqualKeysAreAskedOnceAndStandWhereverTheyAreNeeded(t *testing.T) {
 	requests := n.Requests(10)
 	require.Len(t, requests, 1)
 	require.Equal(t, "messages", requests[0].Remote)
-	require.Equal(t, "query  { messageBasic__0: message(id: 1) { msg  errorMsg  } messageBasic__1: message(id: 2) { msg  errorMsg  } }", requests[0].Query)
+	require.Equal(t, "query  { messageBasic__0: message(id: 1) { msg  errorMsg  } messageBasic__1: message(id: 2) { msg  errorMsg  } }", requests[0].Query())
 	tolerated, err := n.Take(requests[0], []byte(`{"data":{"messageBasic__1":{"msg":"two"},"messageBasic__0":null}}`))
 	require.NoError(t, err)
 	require.NoError(t, tolerated)
@@ -70,10 +70,10 @@ func TestEachRemoteIsAskedByItselfInBatches(t *testing.T) {
 	}
 	var asked []string
 	for _, r := range n.Requests(2) {
-		asked = append(asked, fmt.Sprint(r.Remote, " ", strings.Count(r.Query, "__")))
+		asked = append(asked, fmt.Sprint(r.Remote, " ", strings.Count(r.Query(), "__")))
 	}
 	require.Equal(t, []string{"messages 2", "messages 2", "messages 1", "users 2", "users 2", "users 1"}, asked)
-	require.Equal(t, `query  { author_text__1: user(user_id: 0) { gimmeText(text: "a \"b\"")  } }`, n.Requests(1)[5].Query)
+	require.Equal(t, `query  { author_text__1: user(user_id: 0) { gimmeText(text: "a \"b\"")  } }`, n.Requests(1)[5].Query())
 }
 
 func TestCallsOfOneRemoteShareItsRequestAndDeclareAVariableOnce(t *testing.T) {
@@ -85,8 +85,8 @@ func TestCallsOfOneRemoteShareItsRequestAndDeclareAVariableOnce(t *testing.T) {
 	n.Add(0, b, keys("1"))
 	requests := n.Requests(10)
 	require.Len(t, requests, 1)
-	require.True(t, strings.HasPrefix(requests[0].Query, "query ($x: Int!, $y: [Int] = [1]) { messageBasic__0: "), requests[0].Query)
-	require.Contains(t, requests[0].Query, " messageBasic__1: ")
+	require.True(t, strings.HasPrefix(requests[0].Query(), "query ($x: Int!, $y: [Int] = [1]) { messageBasic__0: "), requests[0].Query())
+	require.Contains(t, requests[0].Query(), " messageBasic__1: ")
 }
 
 func TestNothingIsAskedForNoRows(t *testing.T) {
@@ -232,7 +232,7 @@ func TestTextsAreJoinedWithTheirKeys(t *testing.T) {
 	var n join.Needs
 	c := &join.Call{Remote: "r", Name: "f", Text: join.Text{}.Lit("a(").Concat(join.Text{}.Put(1).Put(0).Lit(",").Put(1)).Lit(")").Lit("!")}
 	n.Add(0, c, keys("x", "y"))
-	require.Equal(t, "query  { f__0: a(yx,y)! }", n.Requests(1)[0].Query)
+	require.Equal(t, "query  { f__0: a(yx,y)! }", n.Requests(1)[0].Query())
 }
 
 // Whatever rows there are, however they are batched: the woven answer is the
@@ -250,7 +250,7 @@ func TestAWovenAnswerIsThatOfAskingRowByRow(t *testing.T) {
 			want = append(want, valueOf(c, key)...)
 		}
 		for _, r := range n.Requests(rapid.IntRange(1, 9).Draw(t, "most")) {
-			if _, err := n.Take(r, answerTo(r.Query)); err != nil {
+			if _, err := n.Take(r, answerTo(r.Query())); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -3,17 +3,31 @@ package join
 import (
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"annals/domain/wire"
 )
 
 // Request is one document for one remote. Variables are those that it declares,
 // whose values go with it. MayFail is set where all of its calls answer null
 // when it fails.
 type Request struct {
-	Remote    string
-	Query     string
+	Remote string
+	// Body is the request as GraphQL has it in JSON, but for its variables and
+	// its end: {"query":"...". A document may be long, and is written once.
+	Body      []byte
 	Variables []Variable
 	MayFail   bool
 	asks      []int
+}
+
+const bodyStart = `{"query":`
+
+// Query returns the document.
+func (r Request) Query() string {
+	text, _ := jsontext.AppendUnquote(nil, r.Body[len(bodyStart):]) // what was quoted here
+	return string(text)
 }
 
 // Requests returns what to ask: for each remote one document, or as many as it
@@ -51,18 +65,49 @@ func (n *Needs) request(remote string, asks []int) Request {
 		}
 		size += a.size()
 	}
-	var query strings.Builder
-	query.Grow(size + 1<<8) // and the declarations
-	query.WriteString("query " + declarations(r.Variables) + " {")
-	var piece []byte
+	body := make([]byte, 0, size+1<<8) // and the declarations
+	body = append(escaped(append(body, bodyStart+`"query `...), declarations(r.Variables)), " {"...)
+	texts := escapedTexts{}
 	for _, i := range asks {
-		piece = append(n.appendAlias(append(piece[:0], ' '), i), ": "...)
-		query.Write(piece)
-		n.asks[i].call.Text.write(&query, n.key(i))
+		body = append(n.appendAlias(append(body, ' '), i), ": "...)
+		body = texts.of(n.asks[i].call).append(body, n.key(i))
 	}
-	query.WriteString(" }")
-	r.Query = query.String()
+	r.Body = append(body, ` }"`...)
 	return r
+}
+
+// escapedTexts are the texts of calls as they stand within JSON: they come again
+// with each key.
+type escapedTexts map[*Call]Text
+
+func (e escapedTexts) of(c *Call) Text {
+	text, ok := e[c]
+	if !ok {
+		for _, p := range c.Text {
+			text = append(text, Part{string(escaped(nil, p.Text)), p.Key})
+		}
+		e[c] = text
+	}
+	return text
+}
+
+// escaped adds a text as it stands within a string of JSON.
+func escaped[T string | []byte](b []byte, text T) []byte {
+	if isPlain(text) {
+		return append(b, text...)
+	}
+	quoted := wire.AppendString(nil, string(text))
+	return append(b, quoted[1:len(quoted)-1]...)
+}
+
+// isPlain reports whether a text is in JSON as it is. There may be others.
+func isPlain[T string | []byte](text T) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // size is about how long the ask is in a document.
