@@ -165,136 +165,17 @@ func (m *mutations) step(key string) (step, bool) {
 	return step{}, false
 }
 
-// response is the selection of a mutation's answer; its relationships are left out
-// where related rows may be written by the same field.
-func (m *mutations) response(t *table, depth int) (string, func(rows []row) any) {
+// response is the selection of a mutation's answer: how many rows it changed, and
+// those of its own table.
+func (m *mutations) response(t *table, depth int) (string, func(rows []row, affected int) any) {
 	fields := m.fields(t, depth)
 	text := "{affected_rows returning {" + m.write(fields, t.field) + "}}"
-	return text, func(rows []row) any {
+	return text, func(rows []row, affected int) any {
 		list := answers{items: []any{}, loose: true}
 		for _, r := range rows {
 			list.items = append(list.items, evaluated(fields, r))
 		}
-		return entries{{"affected_rows", number(strconv.Itoa(len(rows)))}, {"returning", list}}
-	}
-}
-
-func (m *mutations) insertion(t *table, may *written, key string) step {
-	objects, rows := val{kind: listVal, typ: "[" + t.field + "_insert_input!]!"}, []row{}
-	for range m.world.IntN(3) {
-		v, r := m.object(t, may.insert)
-		objects.items, rows = append(objects.items, v), append(rows, r)
-	}
-	arguments := "objects: " + m.value(objects)
-	conflict, onConflict := m.conflict(t, may)
-	response, answer := m.response(t, 1)
-	return step{key + ": insert_" + t.field + "(" + arguments + conflict + ") " + response, key, func() (any, error) {
-		var done []row
-		for _, r := range rows {
-			r = maps.Clone(r)
-			written, err := onConflict(r, done)
-			if err != nil {
-				return nil, err
-			}
-			if written != nil {
-				done = append(done, written)
-			}
-		}
-		return answer(done), nil
-	}}
-}
-
-// object is a row to insert: its key is new, now and then one that is there.
-func (m *mutations) object(t *table, may *writing1) (val, row) {
-	v, r := val{kind: objectVal, typ: t.field + "_insert_input"}, row{}
-	for i, c := range t.columns {
-		if preset, ok := may.presets[c]; ok {
-			r[c] = preset
-			continue
-		}
-		if !may.columns[c] || c.nullable && m.oneIn(4) {
-			r[c] = nil
-			continue
-		}
-		value := m.random(c)
-		if i == 0 && (len(t.rows) == 0 || !m.oneIn(4)) {
-			m.next++
-			value = newKey(c, m.next)
-		} else if i == 0 {
-			value = oneOf(m.world.Rand, t.rows)[c]
-		}
-		r[c] = value
-		v.keys, v.items = append(v.keys, c.field), append(v.items, c.val(value))
-	}
-	return v, r
-}
-
-func newKey(c *column, n int) any {
-	if c.sql == "uuid" {
-		return fmt.Sprintf("%08d-0000-4000-9000-000000000000", n)
-	}
-	return number(strconv.Itoa(100 + n))
-}
-
-// conflict says what becomes of a row whose key is there already.
-func (m *mutations) conflict(t *table, may *written) (string, func(r row, done []row) (row, error)) {
-	put := func(r row) (row, error) {
-		if t.null(r) || may.insert.check(m.asks, r) != yes {
-			return nil, errRefused
-		}
-		t.rows = append(t.rows, r)
-		return r, nil
-	}
-	plain := func(r row, _ []row) (row, error) {
-		if t.like(r) != nil {
-			return nil, errRefused
-		}
-		return put(r)
-	}
-	constraint := t.name + "_pkey"
-	if may.update == nil || len(may.update.columns) == 0 || !domain.IsGraphQLName(constraint) || m.oneIn(2) {
-		return "", plain
-	}
-	var columns []*column
-	var names []string
-	for _, c := range t.columns {
-		if may.update.columns[c] && !slices.Contains(t.key, c) && m.oneIn(2) {
-			columns, names = append(columns, c), append(names, c.field)
-		}
-	}
-	where, text := condition(always), ""
-	if m.oneIn(3) {
-		var v val
-		v, where = (&filters{world: m.world, asks: m.asks}).of(t, 0)
-		text = ", where: " + m.value(v)
-	}
-	return fmt.Sprintf(", on_conflict: {constraint: %s, update_columns: [%s]%s}", constraint, strings.Join(names, ", "), text), func(r row, done []row) (row, error) {
-		there := t.like(r)
-		switch {
-		case there == nil:
-			return put(r)
-		case t.null(r):
-			return nil, errRefused
-		case len(columns) == 0 || where(m.asks, there) != yes || may.update.filter(m.asks, there) != yes:
-			if len(columns) > 0 && slices.ContainsFunc(done, func(d row) bool { return t.sameKey(d, there) }) {
-				return nil, errRefused
-			}
-			return nil, nil
-		case slices.ContainsFunc(done, func(d row) bool { return t.sameKey(d, there) }):
-			return nil, errRefused // a statement cannot change a row twice
-		}
-		for _, c := range columns {
-			there[c] = r[c]
-		}
-		maps.Copy(there, may.update.presets)
-		check := may.update.check
-		if check == nil {
-			check = may.insert.check // as in v1.3: an upsert is an insert first of all
-		}
-		if check(m.asks, there) != yes || t.null(there) {
-			return nil, errRefused
-		}
-		return there, nil
+		return entries{{"affected_rows", number(strconv.Itoa(affected))}, {"returning", list}}
 	}
 }
 
@@ -325,7 +206,7 @@ func (m *mutations) removal(t *table, may condition, key string) step {
 	return step{key + ": delete_" + t.field + "(" + arguments + ") " + response, key, func() (any, error) {
 		gone := func(r row) bool { return may(m.asks, r) == yes && where(m.asks, r) == yes }
 		found := filtered(t.rows, gone)
-		said := answer(found)
+		said := answer(found, len(found))
 		t.rows = filtered(t.rows, func(r row) bool { return !slices.ContainsFunc(found, func(f row) bool { return t.sameKey(f, r) }) })
 		return said, nil
 	}}
@@ -349,11 +230,11 @@ func (m *mutations) change(t *table, may *writing1, key string) (step, bool) {
 		if err != nil {
 			return nil, err
 		}
-		return answer(rows), nil
+		return answer(rows, len(rows)), nil
 	}}, true
 }
 
-func (m *mutations) changeByKey(t *table, may *writing1, key, arguments string, apply func(row)) step {
+func (m *mutations) changeByKey(t *table, may *writing1, key, arguments string, apply func(row) error) step {
 	wanted := oneOf(m.world.Rand, t.rows)
 	k := val{kind: objectVal, typ: t.field + "_pk_columns_input!"}
 	for _, c := range t.key {
@@ -371,10 +252,12 @@ func (m *mutations) changeByKey(t *table, may *writing1, key, arguments string, 
 	}}
 }
 
-func (m *mutations) update(t *table, may *writing1, where func(row) bool, apply func(row)) ([]row, error) {
+func (m *mutations) update(t *table, may *writing1, where func(row) bool, apply func(row) error) ([]row, error) {
 	rows := filtered(t.rows, func(r row) bool { return may.filter(m.asks, r) == yes && where(r) })
 	for _, r := range rows {
-		apply(r)
+		if err := apply(r); err != nil {
+			return nil, err
+		}
 		maps.Copy(r, may.presets)
 		if t.null(r) || may.check != nil && may.check(m.asks, r) != yes {
 			return nil, errRefused
@@ -384,10 +267,10 @@ func (m *mutations) update(t *table, may *writing1, where func(row) bool, apply 
 }
 
 // changes are the operators of an update, and what they do to a row.
-func (m *mutations) changes(t *table, may *writing1) (string, func(row)) {
+func (m *mutations) changes(t *table, may *writing1) (string, func(row) error) {
 	inputs := map[string]*val{}
-	var acts []func(row)
-	add := func(operator string, c *column, v val, act func(row)) {
+	var acts []func(row) error
+	add := func(operator string, c *column, v val, act func(row) error) {
 		if inputs[operator] == nil {
 			inputs[operator] = &val{kind: objectVal, typ: t.field + operator + "_input"}
 		}
@@ -401,51 +284,35 @@ func (m *mutations) changes(t *table, may *writing1) (string, func(row)) {
 		switch {
 		case c.sql == "int" && m.oneIn(2):
 			by := m.world.IntN(5) - 2
-			add("_inc", c, val{text: strconv.Itoa(by), typ: "Int"}, func(r row) {
+			add("_inc", c, val{text: strconv.Itoa(by), typ: "Int"}, func(r row) error {
 				if r[c] != nil {
 					n, _ := strconv.Atoi(string(r[c].(number)))
 					r[c] = number(strconv.Itoa(n + by))
 				}
+				return nil
 			})
 		case c.jsonb && m.oneIn(2):
 			m.changeDocument(c, add)
 		default:
 			v := m.random(c)
-			add("_set", c, c.val(v), func(r row) { r[c] = v })
+			add("_set", c, c.val(v), func(r row) error {
+				r[c] = v
+				return nil
+			})
 		}
 	}
 	var parts []string
 	for _, operator := range slices.Sorted(maps.Keys(inputs)) {
 		parts = append(parts, operator+": "+m.value(*inputs[operator]))
 	}
-	return strings.Join(parts, ", "), func(r row) {
+	return strings.Join(parts, ", "), func(r row) error {
 		for _, act := range acts {
-			act(r)
-		}
-	}
-}
-
-// changeDocument changes JSON: only in ways that all of the values take.
-func (m *mutations) changeDocument(c *column, add func(string, *column, val, func(row))) {
-	change := func(f func(any) any) func(row) {
-		return func(r row) {
-			if r[c] != nil {
-				r[c] = document(encoded(f(r[c].(document).value())))
+			if err := act(r); err != nil {
+				return err
 			}
 		}
+		return nil
 	}
-	list := func(v any) []any {
-		if l, ok := v.([]any); ok {
-			return l
-		}
-		return []any{v}
-	}
-	more := document(`["z"]`)
-	if m.oneIn(2) {
-		add("_append", c, c.val(more), change(func(v any) any { return append(list(v), "z") }))
-		return
-	}
-	add("_prepend", c, c.val(more), change(func(v any) any { return append([]any{"z"}, list(v)...) }))
 }
 
 // mutation is some root fields, and what they answer, or errRefused.
