@@ -157,6 +157,7 @@ type Serve struct {
 	KeepAlive         duration `name:"websocket-keepalive" env:"SERVICE_GRAPHQL_WEBSOCKET_KEEPALIVE,HASURA_GRAPHQL_WEBSOCKET_KEEPALIVE" help:"Time between two signs of life over a websocket." default:"5s" group:"Websockets"`
 	InitTimeout       duration `name:"websocket-init-timeout" env:"SERVICE_GRAPHQL_WEBSOCKET_INIT_TIMEOUT,HASURA_GRAPHQL_WEBSOCKET_INIT_TIMEOUT" help:"How long a websocket may be open before its client says who it is." default:"10s" group:"Websockets"`
 	SocketTimeout     duration `name:"websocket-write-timeout" env:"SERVICE_GRAPHQL_WEBSOCKET_WRITE_TIMEOUT,HASURA_GRAPHQL_WEBSOCKET_WRITE_TIMEOUT" help:"How long a client may take to take in one message, before it is given up. Of what a subscriber has not taken in yet only the newest answer is kept." default:"30s" group:"Websockets"`
+	SocketConnections int      `name:"websocket-max-connections" env:"SERVICE_GRAPHQL_WEBSOCKET_MAX_CONNECTIONS,HASURA_GRAPHQL_WEBSOCKET_MAX_CONNECTIONS" help:"Websockets that may be open on this node. One more is refused with 503." default:"10000" group:"Websockets"`
 	SocketOperations  int      `name:"websocket-max-operations" env:"SERVICE_GRAPHQL_WEBSOCKET_MAX_OPERATIONS,HASURA_GRAPHQL_WEBSOCKET_MAX_OPERATIONS" help:"Operations, subscriptions among them, that may run at once over one websocket." default:"1000" group:"Websockets"`
 	MaxMessage        size     `name:"websocket-max-message-size" env:"SERVICE_GRAPHQL_WEBSOCKET_MAX_MESSAGE_SIZE,HASURA_GRAPHQL_WEBSOCKET_MAX_MESSAGE_SIZE" help:"Longest message of a client over a websocket, such as 16MiB; 64KiB before it says who it is." default:"16MiB" group:"Websockets"`
 	SocketCompression toggle   `name:"websocket-compression" env:"SERVICE_GRAPHQL_CONNECTION_COMPRESSION,HASURA_GRAPHQL_CONNECTION_COMPRESSION" help:"Compress what is sent over websockets, for clients that can read that." default:"false" group:"Websockets"`
@@ -240,6 +241,7 @@ func (s *Serve) validateNumbers() error {
 		{"--live-queries-multiplexed-refetch-interval", int64(s.RefetchInterval)},
 		{"--live-queries-max-subscribers", int64(s.MaxSubscribers)},
 		{"--live-queries-max-connections", int64(s.LiveConnections)},
+		{"--websocket-max-connections", int64(s.SocketConnections)},
 		{"--websocket-max-operations", int64(s.SocketOperations)},
 		{"--websocket-max-message-size", int64(s.MaxMessage)},
 	} {
@@ -401,6 +403,7 @@ func (s *Serve) sockets() api.Sockets {
 		KeepAlive:       time.Duration(s.KeepAlive),
 		InitTimeout:     time.Duration(s.InitTimeout),
 		WriteTimeout:    time.Duration(s.SocketTimeout),
+		MaxConnections:  s.SocketConnections,
 		MaxOperations:   s.SocketOperations,
 		MaxMessageBytes: int64(s.MaxMessage),
 		ReadCookie:      bool(s.ReadCookie),

@@ -69,7 +69,7 @@ func TestTheSettingsOfEndpointsReachThem(t *testing.T) {
 	require.NoError(t, os.WriteFile(secrets, []byte("ci s3cret\n"), 0o600))
 	s := settings(t, "--enabled-apis=config", "--cors-domain=https://shop.example", "--max-body-size=2KiB", "--min-version-wait=3s",
 		"--enabled-log-types=query-log", "--dev-mode", "--admin-internal-errors=false", "--admin-secrets-file="+secrets,
-		"--websocket-keepalive=4s", "--websocket-init-timeout=5s", "--websocket-write-timeout=6s", "--websocket-max-operations=7",
+		"--websocket-keepalive=4s", "--websocket-init-timeout=5s", "--websocket-write-timeout=6s", "--websocket-max-connections=14", "--websocket-max-operations=7",
 		"--websocket-max-message-size=8B", "--websocket-compression", "--max-batch-size=9", "--answer-timeout=10s",
 		"--health-interval=11s", "--health-timeout=12s", "--ready-lag=13", "--protect-metrics", "--trusted-proxies=10.0.0.0/8, ::1")
 	cors, err := api.ParseCORS("https://shop.example")
@@ -87,7 +87,7 @@ func TestTheSettingsOfEndpointsReachThem(t *testing.T) {
 		LogQueries:     true, DevMode: true, HideInternal: true,
 		Sockets: api.Sockets{
 			KeepAlive: 4 * time.Second, InitTimeout: 5 * time.Second, WriteTimeout: 6 * time.Second,
-			MaxOperations: 7, MaxMessageBytes: 8, Compress: true,
+			MaxConnections: 14, MaxOperations: 7, MaxMessageBytes: 8, Compress: true,
 		},
 	}, got)
 
@@ -176,7 +176,7 @@ func TestALimitOfZeroIsRefusedWhereThereMustBeOne(t *testing.T) {
 		"remote-schema-max-size", "remote-schema-max-types", "remote-schema-max-members", "remote-schema-max-depth",
 		"redelivery-limit", "max-redelivery", "events-http-pool-size", "events-max-in-flight", "events-fetch-interval", "events-max-response", "outbound-max-response",
 		"live-queries-multiplexed-batch-size", "live-queries-multiplexed-refetch-interval", "live-queries-max-subscribers", "live-queries-max-connections",
-		"websocket-max-operations", "websocket-max-message-size", "max-body-size",
+		"websocket-max-connections", "websocket-max-operations", "websocket-max-message-size", "max-body-size",
 		"pg-dump-timeout", "min-version-wait", "stop-timeout", "run-sql-timeout", "lock-timeout", "poll-interval", "upkeep-interval",
 		"events-lease-margin", "websocket-keepalive", "websocket-init-timeout", "websocket-write-timeout",
 	} {

@@ -101,7 +101,7 @@ type schemaReader struct {
 func (r *schemaReader) read(n wire.Node) struct{} {
 	types := n.Field("types").Items()
 	if r.limits.MaxTypes > 0 && len(types) > r.limits.MaxTypes {
-		r.exceeds("%d types, of which there may be %d", len(types), r.limits.MaxTypes)
+		r.exceeds("%d types, of which there may be %d: raise --remote-schema-max-types", len(types), r.limits.MaxTypes)
 		return struct{}{}
 	}
 	for _, t := range types {
@@ -191,7 +191,7 @@ func isMeta(name string) bool { return strings.HasPrefix(name, "__") }
 // count counts a member, and says so once there are too many.
 func (r *schemaReader) count() {
 	if r.members++; r.limits.MaxMembers > 0 && r.members > r.limits.MaxMembers {
-		r.exceeds("more than %d fields, arguments and enum values", r.limits.MaxMembers)
+		r.exceeds("more than %d fields, arguments and enum values: raise --remote-schema-max-members", r.limits.MaxMembers)
 	}
 }
 
@@ -229,7 +229,7 @@ func deprecation(n wire.Node) ast.DirectiveList {
 // typeOf reads a type with what is wrapped around it.
 func (r *schemaReader) typeOf(n wire.Node, depth int) *ast.Type {
 	if r.limits.MaxWrappers > 0 && depth > r.limits.MaxWrappers {
-		r.exceeds("a type in more than %d wrappers", r.limits.MaxWrappers)
+		r.exceeds("a type in more than %d wrappers: raise --remote-schema-max-depth", r.limits.MaxWrappers)
 	}
 	if !n.Given() || r.fault != nil {
 		return &ast.Type{}

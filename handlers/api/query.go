@@ -123,7 +123,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, keep bool) ([]byt
 const firstBuffer = 1 << 20
 
 func tooLarge(limit int64) error {
-	return domain.RefuseAt("$", domain.TooLarge, "the request's body is larger than %d bytes", limit)
+	return domain.RefuseAt("$", domain.TooLarge, "the request's body is larger than %d bytes: send less at a time, or raise --max-body-size", limit)
 }
 
 // applyHeaders adds to a call what its headers say of it.
@@ -188,7 +188,7 @@ func (a *API) awaitVersion(r *http.Request) error {
 	defer cancel()
 	err = a.state.WaitFor(ctx, *least)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil {
-		return domain.RefuseAt("$", domain.Timeout, "this node is at version %d and did not reach %d within %s",
+		return domain.RefuseAt("$", domain.Timeout, "this node is at version %d and did not reach %d within %s: ask again, or raise --min-version-wait",
 			a.state.Position(), *least, a.cfg.MinVersionWait)
 	}
 	return err

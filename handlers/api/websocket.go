@@ -31,6 +31,8 @@ type Sockets struct {
 	InitTimeout time.Duration
 	// WriteTimeout is how long a client may take to take in one message.
 	WriteTimeout time.Duration
+	// MaxConnections is how many websockets may be open on this node.
+	MaxConnections int
 	// MaxOperations is how many operations of one client may run at once.
 	MaxOperations int
 	// MaxMessageBytes is how long a message of a client may be. Before it has said
@@ -48,6 +50,7 @@ const (
 	DefaultKeepAlive       = 5 * time.Second
 	DefaultInitTimeout     = 10 * time.Second
 	DefaultWriteTimeout    = 30 * time.Second
+	DefaultMaxConnections  = 10_000
 	DefaultMaxOperations   = 1000
 	DefaultMaxMessageBytes = 16 << 20
 )
@@ -59,6 +62,7 @@ func (s Sockets) withDefaults() Sockets {
 	setDefault(&s.KeepAlive, DefaultKeepAlive)
 	setDefault(&s.InitTimeout, DefaultInitTimeout)
 	setDefault(&s.WriteTimeout, DefaultWriteTimeout)
+	setDefault(&s.MaxConnections, DefaultMaxConnections)
 	setDefault(&s.MaxOperations, DefaultMaxOperations)
 	setDefault(&s.MaxMessageBytes, DefaultMaxMessageBytes)
 	return s
@@ -90,6 +94,11 @@ var (
 	errNoSocket = &noSuchResource{"only '/v1/graphql', '/v1alpha1/graphql' and '/v1beta1/relay' are supported on websockets"}
 )
 
+func errTooManySockets(most int) error {
+	return domain.RefuseAt("$", domain.Busy,
+		"%d websockets are open on this node, which is all it may have: close some, ask another node, or raise --websocket-max-connections", most)
+}
+
 func wantsSocket(r *http.Request) bool {
 	return strings.EqualFold(strings.TrimSpace(r.Header.Get("Upgrade")), "websocket")
 }
@@ -101,9 +110,13 @@ func (e webSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !e.cfg.CORS.disabled && !e.cfg.CORS.allows(origin) {
-		p := e.problemOf(r, errOrigin)
-		e.logRejected(r, p)
-		answer(w, p.status, encode(graphQLErrors(p)))
+		e.reject(w, r, e.problemOf(r, errOrigin))
+		return
+	}
+	if most := e.cfg.Sockets.MaxConnections; !e.sockets.reserve(most) {
+		p := e.problemOf(r, errTooManySockets(most))
+		p.status = http.StatusServiceUnavailable
+		e.reject(w, r, p)
 		return
 	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
@@ -112,12 +125,14 @@ func (e webSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		CompressionMode:    e.compression(),
 	})
 	if err != nil {
+		e.sockets.release()
 		return // it is answered
 	}
 	conn.SetReadLimit(min(MaxIntroductionBytes, e.cfg.Sockets.MaxMessageBytes))
 	s := e.newSocket(conn, r)
 	if !e.sockets.enter(s) {
 		s.close(websocket.StatusGoingAway, stopping)
+		e.sockets.release()
 		return
 	}
 	// The request ends here, with its log line; the connection lives on.
@@ -125,6 +140,12 @@ func (e webSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer e.sockets.leave(s)
 		s.serve()
 	}()
+}
+
+// reject answers a handshake with an error.
+func (e webSocket) reject(w http.ResponseWriter, r *http.Request, p problem) {
+	e.logRejected(r, p)
+	answer(w, p.status, encode(graphQLErrors(p)))
 }
 
 func (e webSocket) compression() websocket.CompressionMode {
@@ -147,8 +168,27 @@ func (e webSocket) newSocket(conn *websocket.Conn, r *http.Request) *socket {
 type sockets struct {
 	mu     sync.Mutex
 	closed bool
+	taken  int // places, those of handshakes under way among them
 	open   map[*socket]struct{}
 	wait   sync.WaitGroup
+}
+
+// reserve takes a place for a websocket that is to be opened, if one is free.
+func (all *sockets) reserve(most int) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.taken >= most {
+		return false
+	}
+	all.taken++
+	return true
+}
+
+// release gives up the place of a websocket that was not opened.
+func (all *sockets) release() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.taken--
 }
 
 // enter counts a socket in, unless the node is being stopped.
@@ -170,6 +210,7 @@ func (all *sockets) leave(s *socket) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.open, s)
+	all.taken--
 	all.wait.Done()
 }
 

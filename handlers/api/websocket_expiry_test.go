@@ -3,6 +3,9 @@ package api_test
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,4 +54,43 @@ func TestAWebsocketIsClosedWhenWhatWasShownExpires(t *testing.T) {
 			require.NotNil(t, log.ofType(t, api.LineWebSocket)[1]["connection_info"].(map[string]any)["token_expiry"])
 		})
 	}
+}
+
+func TestAWebsocketIsClosedWhenItsSecretIsRemoved(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "secrets")
+	write := func(text string) {
+		require.NoError(t, os.WriteFile(file+".new", []byte(text), 0o600))
+		require.NoError(t, os.Rename(file+".new", file))
+	}
+	write("alice one\nbob two\n")
+	who, err := auth.New(auth.Config{SecretsFile: file, SecretsFileInterval: time.Millisecond})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { who.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	url := listening(t, api.New(api.Config{}, api.Deps{
+		Auth: who, Operations: answering{}, Subscriptions: answering{},
+		State: &state{}, Registry: prometheus.NewRegistry(), Log: new(lines).take,
+	}))
+	with := func(protocol, secret string) client {
+		c := dial(t, url, protocol)
+		c.says(`{"type":"connection_init","payload":{"headers":{"X-Hasura-Admin-Secret":"` + secret + `","X-Hasura-Role":"user"}}}`)
+		c.hears(ack)
+		return c
+	}
+	alices := []client{with("graphql-ws", "one"), with(transport, "one")}
+	other, bobs := with("graphql-ws", "one"), with(transport, "two")
+	other.says(`{"type":"connection_init","payload":{"headers":{"X-Hasura-Admin-Secret":"two"}}}`)
+	other.hears(ack)
+
+	write("bob two\n")
+	for _, c := range alices {
+		c.isClosed(4403)
+	}
+	bobs.says(`{"type":"subscribe","id":"a","payload":{"query":"{ role }"}}`)
+	bobs.hears(`{"type":"next","id":"a","payload":{"data":{"role":"user"}}}`, `{"type":"complete","id":"a"}`)
+	other.says(`{"type":"start","id":"a","payload":{"query":"{ role }"}}`) // it has shown another secret since
+	other.hears(`{"type":"data","id":"a","payload":{"data":{"role":"admin"}}}`, `{"type":"complete","id":"a"}`)
 }

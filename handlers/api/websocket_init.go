@@ -108,7 +108,9 @@ func (s *socket) wasDenied() string {
 func (s *socket) deny(why string) {
 	s.mu.Lock()
 	s.denied, s.who = why, nil
+	s.callOffEnds()
 	s.mu.Unlock()
+	s.waitForInit()
 	s.logSocket(slog.LevelError, socketEvent{"conn_err", why}, "")
 	if s.speaks.strict {
 		s.close(closeForbidden, why)
@@ -121,12 +123,9 @@ func (s *socket) deny(why string) {
 func (s *socket) letIn(who *introduced) {
 	s.mu.Lock()
 	s.who = who
-	if s.expiring != nil {
-		s.expiring.Stop()
-		s.expiring = nil
-	}
-	if !who.Expires.IsZero() {
-		s.expiring = time.AfterFunc(time.Until(who.Expires), func() { s.close(closeForbidden, "the session has expired") })
+	s.callOffEnds()
+	if !s.stopped {
+		s.ends = s.endsOf(who)
 	}
 	s.mu.Unlock()
 	s.conn.SetReadLimit(s.cfg.Sockets.MaxMessageBytes)
@@ -134,4 +133,23 @@ func (s *socket) letIn(who *introduced) {
 	if !s.speaks.strict {
 		s.write(say(s.speaks.keepAlive, "", nil))
 	}
+}
+
+// endsOf closes the connection at the end of what its client showed.
+func (s *socket) endsOf(who *introduced) (ends []func() bool) {
+	if !who.Expires.IsZero() {
+		ends = append(ends, time.AfterFunc(time.Until(who.Expires), func() { s.close(closeForbidden, "the session has expired") }).Stop)
+	}
+	if who.Revoked != nil {
+		ends = append(ends, who.Revoked(func() { s.close(closeForbidden, "the admin secret was removed") }))
+	}
+	return ends
+}
+
+// callOffEnds is called with the lock held.
+func (s *socket) callOffEnds() {
+	for _, callOff := range s.ends {
+		callOff()
+	}
+	s.ends = nil
 }

@@ -301,6 +301,65 @@ func TestAClientThatDoesNotIntroduceItselfIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	f := followed(t, api.Config{Sockets: api.Sockets{InitTimeout: 50 * time.Millisecond}}, byRole)
 	dialWith(t, f.url+current, nil, transport).isClosed(4408)
+	dialWith(t, f.url+current, nil, legacy).isClosed(4408)
+}
+
+func TestAClientThatIsDeniedIsNotWaitedForEither(t *testing.T) {
+	t.Parallel()
+	f := followed(t, api.Config{Sockets: api.Sockets{InitTimeout: 100 * time.Millisecond}}, func(h http.Header) (auth.Caller, error) {
+		if h.Get("Known") == "" {
+			return auth.Caller{}, &auth.Denied{Message: "who are you"}
+		}
+		return byRole(h)
+	})
+	c := dialWith(t, f.url+current, nil, legacy)
+	c.says(`{"type":"connection_init"}`)
+	c.hears(`{"type":"connection_error","payload":"who are you"}`)
+	c.isClosed(4403)
+	c = dialWith(t, f.url+current, nil, legacy)
+	c.says(`{"type":"connection_init","payload":{"headers":{"Known":"yes"}}}`)
+	c.hears(ack)
+	c.says(`{"type":"connection_init","payload":{"headers":{}}}`) // known no more
+	c.hears(`{"type":"connection_error","payload":"who are you"}`)
+	c.isClosed(4403)
+}
+
+func TestANodeHasSoManyWebsockets(t *testing.T) {
+	t.Parallel()
+	f := followed(t, api.Config{Sockets: api.Sockets{MaxConnections: 1}}, byRole)
+	dialed := func() (*websocket.Conn, *http.Response, error) {
+		return websocket.Dial(t.Context(), strings.Replace(f.url, "http", "ws", 1)+current, &websocket.DialOptions{Subprotocols: []string{transport}})
+	}
+	first := dialWith(t, f.url+current, nil, transport)
+	_, refused, err := dialed()
+	require.Error(t, err)
+	require.Equal(t, http.StatusServiceUnavailable, refused.StatusCode)
+	body, err := io.ReadAll(refused.Body)
+	require.NoError(t, err)
+	require.Equal(t, `{"errors":[{"extensions":{"path":"$","code":"busy"},"message":"1 websockets are open on this node, which is all it may have: close some, ask another node, or raise --websocket-max-connections"}]}`, string(body))
+	require.NoError(t, first.conn.Close(websocket.StatusNormalClosure, ""))
+	require.Eventually(t, func() bool {
+		conn, _, err := dialed()
+		if err == nil {
+			_ = conn.CloseNow()
+		}
+		return err == nil
+	}, time.Minute, time.Millisecond, "the place is free again")
+}
+
+func TestAHandshakeThatFailsTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	f := followed(t, api.Config{Sockets: api.Sockets{MaxConnections: 1}}, byRole)
+	for range 3 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+current, nil)
+		require.NoError(t, err)
+		request.Header.Set("Upgrade", "websocket") // and nothing else of a handshake
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.NotEqual(t, http.StatusServiceUnavailable, answer.StatusCode)
+	}
+	f.speaks(t, current, transport)
 }
 
 func TestAMessageMayBeSoLong(t *testing.T) {
@@ -326,7 +385,7 @@ func TestAConnectionHasSoManyOperations(t *testing.T) {
 	c.says(`{"type":"start","id":"1","payload":{"query":"subscription { text }"}}`)
 	c.hears(`{"type":"data","id":"1","payload":{"data":{"text":"one"}}}`)
 	c.says(`{"type":"start","id":"2","payload":{"query":"subscription { text }"}}`)
-	c.hears(`{"type":"error","id":"2","payload":{"errors":[{"extensions":{"path":"$","code":"start-failed"},"message":"1 operations run over this connection already, which is all it may have: stop some, or open another"}]}}`,
+	c.hears(`{"type":"error","id":"2","payload":{"errors":[{"extensions":{"path":"$","code":"start-failed"},"message":"1 operations run over this connection already, which is all it may have: stop some, open another, or raise --websocket-max-operations"}]}}`,
 		`{"type":"complete","id":"2"}`)
 }
 

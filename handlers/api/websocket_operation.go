@@ -82,7 +82,7 @@ func (s *socket) admit(o *ongoing) *domain.Error {
 	case exists:
 		return domain.RefuseAt("$", startFailed, "an operation already exists with this id: %s", o.id)
 	case full:
-		return domain.RefuseAt("$", startFailed, "%d operations run over this connection already, which is all it may have: stop some, or open another", s.cfg.Sockets.MaxOperations)
+		return domain.RefuseAt("$", startFailed, "%d operations run over this connection already, which is all it may have: stop some, open another, or raise --websocket-max-operations", s.cfg.Sockets.MaxOperations)
 	}
 	return domain.RefuseAt("$", startFailed, stopping)
 }
@@ -286,9 +286,8 @@ func (s *socket) stopAll() {
 	s.mu.Lock()
 	s.stopped = true
 	all := slices.Collect(maps.Values(s.running))
-	if s.expiring != nil {
-		s.expiring.Stop()
-	}
+	s.callOffEnds()
+	s.late.Stop()
 	s.mu.Unlock()
 	for _, o := range all {
 		s.forget(o)

@@ -30,14 +30,18 @@ type socket struct {
 
 	writing sync.Mutex
 
-	mu       sync.Mutex
-	stopped  bool // nothing new is begun
-	who      *introduced
-	denied   string // why the client was not let in
-	running  map[string]*ongoing
-	held     int // operations that run, or that were stopped and still hold something
-	changed  []*ongoing
-	expiring *time.Timer
+	mu      sync.Mutex
+	stopped bool // nothing new is begun
+	who     *introduced
+	denied  string // why the client was not let in
+	running map[string]*ongoing
+	held    int // operations that run, or that were stopped and still hold something
+	changed []*ongoing
+	// ends calls off what would close the connection once what its client showed
+	// counts no more.
+	ends []func() bool
+	// late closes the connection of a client that is not let in.
+	late *time.Timer
 }
 
 // introduced is a client that was let in: who it is, and the headers by which it said so.
@@ -49,11 +53,10 @@ type introduced struct {
 // serve talks with the client until one of both ends it.
 func (s *socket) serve() {
 	s.logSocket(slog.LevelInfo, socketEvent{Type: "accepted"}, "")
-	late := time.AfterFunc(s.cfg.Sockets.InitTimeout, s.initTimeout)
+	s.waitForInit()
 	var tending sync.WaitGroup
 	tending.Go(s.tend)
 	err := s.read()
-	late.Stop()
 	s.logSocket(slog.LevelInfo, socketEvent{Type: "closed"}, closeReason(err))
 	s.end()
 	s.stopAll()
@@ -122,11 +125,28 @@ func (s *socket) close(status websocket.StatusCode, reason string) {
 	s.end()
 }
 
+// waitForInit gives the client so long to be let in.
+func (s *socket) waitForInit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late == nil {
+		s.late = time.AfterFunc(s.cfg.Sockets.InitTimeout, s.initTimeout)
+	} else if !s.stopped {
+		s.late.Reset(s.cfg.Sockets.InitTimeout)
+	}
+}
+
+// initTimeout closes the connection unless the client was let in. One that was denied
+// keeps it as long as one that says nothing: it takes a place.
 func (s *socket) initTimeout() {
 	s.mu.Lock()
-	silent := s.who == nil && s.denied == ""
+	who, denied := s.who, s.denied
 	s.mu.Unlock()
-	if silent {
+	switch {
+	case who != nil:
+	case denied != "":
+		s.close(closeForbidden, denied)
+	default:
 		s.close(closeInitTimeout, "Connection initialisation timeout")
 	}
 }

@@ -202,7 +202,7 @@ func TestHowManyEventsOneRedeliveryIsAboutIsASetting(t *testing.T) {
 	}
 	require.Equal(t, `{"dry_run":true,"matching":3}`, s.do(`{"type":"redeliver_events","args":{"dry_run":true}}`), "it is counted no further")
 	refusal := s.refused(`{"type":"redeliver_events","args":{"limit":4}}`)
-	require.Equal(t, []string{"parse-failed", "the limit of one redelivery can be at most 3"}, []string{string(refusal.Code), refusal.Message})
+	require.Equal(t, []string{"parse-failed", "the limit of one redelivery can be at most 3: give less, or raise --max-redelivery"}, []string{string(refusal.Code), refusal.Message})
 	require.EqualValues(t, 2, member[int](s, s.do(`{"type":"redeliver_events","args":{}}`), "redelivered"))
 	require.Equal(t, []string{"0", "1"}, column[string](s, "select payload->'data'->'new'->>'name' from annals.deliveries join annals.delivery_queue on delivery_id = id order by 1"), "the oldest first")
 	require.EqualValues(t, 3, member[int](s, s.do(`{"type":"redeliver_events","args":{"limit":3}}`), "redelivered"))

@@ -83,7 +83,7 @@ func (i Introspector) usable(url string, answer outbound.Response) error {
 		return refusal
 	}
 	if answer.Truncated {
-		return domain.Refuse(domain.RemoteSchemaError, "the answer of %s to the introspection query is larger than %d bytes", url, i.maxBytes())
+		return domain.Refuse(domain.RemoteSchemaError, "the answer of %s to the introspection query is larger than %d bytes: raise --remote-schema-max-size", url, i.maxBytes())
 	}
 	return nil
 }

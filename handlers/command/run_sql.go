@@ -143,7 +143,7 @@ func (c *call) sqlError(cmd metadata.RunSQL, err error, late bool) error {
 		refusal.Internal = describeSQLError(cmd.SQL, pg)
 		return refusal
 	case late:
-		return domain.Refuse(domain.PostgresError, "the SQL ran longer than %s and was stopped; nothing was changed", c.cfg.RunSQLTimeout)
+		return domain.Refuse(domain.PostgresError, "the SQL ran longer than %s and was stopped; nothing was changed: do it in parts, or raise --run-sql-timeout", c.cfg.RunSQLTimeout)
 	}
 	return fmt.Errorf("run sql: %w", err)
 }

@@ -92,7 +92,7 @@ func (r *answerReader) readBody() error {
 	body := bytes.ToValidUTF8(r.response.Body, []byte("\uFFFD"))
 	var compact bytes.Buffer
 	if r.response.Truncated {
-		return r.fault("not a valid json response from webhook", fmt.Sprintf("the response is longer than %d bytes", len(r.response.Body)))
+		return r.fault("not a valid json response from webhook", fmt.Sprintf("the response is longer than %d bytes: raise --outbound-max-response", len(r.response.Body)))
 	}
 	if err := json.Compact(&compact, body); err != nil {
 		return r.fault("not a valid json response from webhook", "invalid json: "+err.Error())

@@ -109,7 +109,7 @@ func (e *Executor) joined(ctx context.Context, op Operation, w *writer) ([]byte,
 		return w.out, nil
 	case needs.Len() > most:
 		return nil, domain.RefuseAt("$", domain.TooLarge,
-			"the remote relationships of the operation have %d different keys; at most %d are joined", needs.Len(), most)
+			"the remote relationships of the operation have %d different keys; at most %d are joined: ask for fewer rows at a time, or raise --remote-join-max-keys", needs.Len(), most)
 	}
 	if err := e.askForJoins(ctx, op, needs); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (e *Executor) askSideBySide(ctx context.Context, op Operation, requests []j
 func (e *Executor) askForJoin(ctx context.Context, op Operation, r join.Request) ([]byte, error) {
 	answer, err := e.post(ctx, Caller{op.Session, op.Client}, callOf(r).request(op))
 	if err == nil && answer.Truncated {
-		err = domain.RefuseAt("$", domain.RemoteSchemaError, "the answer of the remote server is too large")
+		err = tooLarge(answer)
 	}
 	return answer.Body, err
 }

@@ -87,7 +87,7 @@ var remoteFaults = []struct {
 	{"two values", says(200, `{"data":{}} {}`), domain.Unexpected, "Remote server response is not valid JSON: more than one value"},
 	{"text that is not UTF-8", says(200, "{\"data\":{\"message__0\":\"\xff\"}}"), domain.Unexpected, "Remote server response is not valid JSON: jsontext: invalid UTF-8"},
 	{"a depth without end", says(200, `{"data":`+strings.Repeat(`{"a":`, 20_000)+"1"+strings.Repeat("}", 20_001)), domain.Unexpected, "Remote server response is not valid JSON: jsontext: exceeded max depth"},
-	{"more than is read", says(200, `{"data":{"message__0":"`+strings.Repeat("x", 1<<20)+`"}}`), domain.RemoteSchemaError, "the answer of the remote server is too large"},
+	{"more than is read", says(200, `{"data":{"message__0":"`+strings.Repeat("x", 1<<20)+`"}}`), domain.RemoteSchemaError, "the answer of the remote server is larger than"},
 	{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 	},

@@ -213,7 +213,7 @@ func TestKeysAreAskedInBatches(t *testing.T) {
 	require.Len(t, s.calls(), 2)
 	e = joinEngine(t, execution.Config{Joins: execution.Joins{MaxKeys: 2}}, s)
 	_, err := e.ask(admin(), `{ author { message { id } } }`, "")
-	require.Equal(t, domain.RefuseAt("$", domain.TooLarge, "the remote relationships of the operation have 3 different keys; at most 2 are joined"), refusal(t, err))
+	require.Equal(t, domain.RefuseAt("$", domain.TooLarge, "the remote relationships of the operation have 3 different keys; at most 2 are joined: ask for fewer rows at a time, or raise --remote-join-max-keys"), refusal(t, err))
 }
 
 func TestArgumentsOfTheOperationJoinThoseOfTheDefinition(t *testing.T) {

@@ -143,11 +143,17 @@ func unanswered(ctx context.Context, err error) error {
 // maxShown is how much of an answer that is none is shown to who may see it.
 const maxShown = 1000
 
+// tooLarge is the refusal of an answer of which only the beginning was read.
+func tooLarge(answer outbound.Response) error {
+	return domain.RefuseAt("$", domain.RemoteSchemaError,
+		"the answer of the remote server is larger than %d bytes: ask for less, or raise --outbound-max-response", len(answer.Body))
+}
+
 // readRemote reads an answer. Where v1.3 refuses everything that is not data
 // alone, extensions and an empty list of errors are taken: GraphQL has them.
 func readRemote(answer outbound.Response) (RemoteAnswer, error) {
 	if answer.Truncated {
-		return RemoteAnswer{}, domain.RefuseAt("$", domain.RemoteSchemaError, "the answer of the remote server is too large")
+		return RemoteAnswer{}, tooLarge(answer)
 	}
 	var said struct {
 		Data   json.RawMessage   `json:"data"`

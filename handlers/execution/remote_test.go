@@ -342,7 +342,7 @@ func TestARemoteThatGivesNoAnswerIsToldApart(t *testing.T) {
 					return
 				}
 			}
-		}, domain.RemoteSchemaError, "the answer of the remote server is too large"},
+		}, domain.RemoteSchemaError, "the answer of the remote server is larger than 10485760 bytes: ask for less, or raise --outbound-max-response"},
 	} {
 		f.server.answerWith(c.handler)
 		_, err := f.ask(`{ person(id: 1) { id } author { id } }`, "")

@@ -106,7 +106,7 @@ func redeliver(ctx context.Context, q Querier, a Asked, c metadata.RedeliverEven
 func (b Book) redeliverMany(ctx context.Context, q Querier, a Asked, c metadata.RedeliverEvents) (json.RawMessage, error) {
 	limits := b.Limits.filled()
 	if c.Limit > limits.MaxRedelivered {
-		return nil, domain.Refuse(domain.ParseFailed, "the limit of one redelivery can be at most %d", limits.MaxRedelivered)
+		return nil, domain.Refuse(domain.ParseFailed, "the limit of one redelivery can be at most %d: give less, or raise --max-redelivery", limits.MaxRedelivered)
 	}
 	filter := []any{pgx.QueryExecModeCacheDescribe, triggersOf(a.World, c.Trigger), c.States, c.Statuses, c.Since, c.Until, limits.MaxRedelivered}
 	if c.DryRun {

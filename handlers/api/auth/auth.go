@@ -23,6 +23,9 @@ type Caller struct {
 	// Expires is when what the caller showed stops to count: a connection that
 	// was opened with it is closed then. Zero: never.
 	Expires time.Time
+	// Revoked has f called once when what the caller showed stops to count for
+	// another reason, in a goroutine of its own; stop calls that off. Nil: it does not.
+	Revoked func(f func()) (stop func() bool)
 }
 
 // Admin reports whether the caller may do everything.

@@ -73,8 +73,7 @@ func (f *secretsFile) look() error {
 	if err != nil {
 		return fmt.Errorf("read the admin secrets: %s: %w", f.path, err)
 	}
-	known = slices.Concat(f.given, known)
-	f.secrets.known.Store(&known)
+	f.secrets.become(slices.Concat(f.given, known))
 	f.last = digest
 	return nil
 }

@@ -74,6 +74,35 @@ func TestSecretsOfAFileComeAndGoWhileTheServiceRuns(t *testing.T) {
 	require.Equal(t, "carol", f.opens("four"), "a file that is not there changes nothing")
 }
 
+func TestWhoShowedASecretIsToldWhenItIsRemoved(t *testing.T) {
+	f := follow(t, "alice one\nbob two\ncarol three\n")
+	gone := map[string]chan struct{}{}
+	callers := map[string]auth.Caller{}
+	for _, secret := range []string{"one", "two", "three"} {
+		caller, err := f.chain.Authenticate(t.Context(), headers("X-Service-Admin-Secret", secret))
+		require.NoError(t, err)
+		gone[secret], callers[secret] = make(chan struct{}), caller
+		caller.Revoked(func() { close(gone[secret]) })
+	}
+	stop := callers["one"].Revoked(func() { t.Error("it was called off") })
+	require.True(t, stop())
+
+	f.write("robert two\ncarol four\n")
+	<-gone["one"]
+	<-gone["three"]
+	f.becomes("two", "robert")
+	select {
+	case <-gone["two"]:
+		t.Fatal("the secret has another name, and counts still")
+	default:
+	}
+	late := make(chan struct{})
+	callers["one"].Revoked(func() { close(late) })
+	<-late // also who asks too late
+	f.write("")
+	<-gone["two"]
+}
+
 func TestAServiceWithAnEmptyFileOfSecretsIsClosed(t *testing.T) {
 	f := follow(t, "")
 	_, err := f.chain.Authenticate(t.Context(), headers())

@@ -107,7 +107,7 @@ func (h *Hub) Subscribe(ctx context.Context, r execution.Request, notify func())
 	case h.closed:
 		return nil, errClosed
 	case h.subscribers >= h.config.MaxSubscribers:
-		return nil, domain.RefuseAt("$", domain.Busy, "this node keeps %d subscriptions already, which is all it may: end some, or ask another node", h.subscribers)
+		return nil, domain.RefuseAt("$", domain.Busy, "this node keeps %d subscriptions already, which is all it may: end some, ask another node, or raise --live-queries-max-subscribers", h.subscribers)
 	}
 	h.subscribers++
 	h.join(s, live)
