@@ -128,7 +128,7 @@ func (e webSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.sockets.release()
 		return // it is answered
 	}
-	conn.SetReadLimit(min(MaxIntroductionBytes, e.cfg.Sockets.MaxMessageBytes))
+	conn.SetReadLimit(-1) // the socket limits what it reads itself, and says how
 	s := e.newSocket(conn, r)
 	if !e.sockets.enter(s) {
 		s.close(websocket.StatusGoingAway, stopping)

@@ -128,7 +128,6 @@ func (s *socket) letIn(who *introduced) {
 		s.ends = s.endsOf(who)
 	}
 	s.mu.Unlock()
-	s.conn.SetReadLimit(s.cfg.Sockets.MaxMessageBytes)
 	s.write(say(wordAck, "", nil))
 	if !s.speaks.strict {
 		s.write(say(s.speaks.keepAlive, "", nil))

@@ -370,12 +370,12 @@ func TestAMessageMayBeSoLong(t *testing.T) {
 	}
 	c := dialWith(t, f.url+current, nil, legacy)
 	c.says(long(api.MaxIntroductionBytes))
-	c.isClosed(int(websocket.StatusMessageTooBig))
+	c.isClosedFor(websocket.StatusMessageTooBig, "a message may have at most 65536 bytes: more is read of those who were let in")
 	c = f.speaks(t, current, legacy)
 	c.says(long(api.MaxIntroductionBytes))
 	c.hears(`{"type":"data","id":"1","payload":{"data":{"role":"user"}}}`, `{"type":"complete","id":"1"}`)
 	c.says(long(1 << 20))
-	c.isClosed(int(websocket.StatusMessageTooBig))
+	c.isClosedFor(websocket.StatusMessageTooBig, "a message may have at most 1048576 bytes: send less, or raise --websocket-max-message-size")
 }
 
 func TestAConnectionHasSoManyOperations(t *testing.T) {

@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -71,12 +73,30 @@ func (s *socket) read() error {
 		s.write(say(s.speaks.keepAlive, "", nil))
 	}
 	for {
-		_, frame, err := s.conn.Read(s.alive)
+		frame, err := s.next()
 		if err != nil {
 			return err
 		}
 		s.hear(frame)
 	}
+}
+
+// next reads a message, unless it is longer than one may be.
+func (s *socket) next() ([]byte, error) {
+	_, message, err := s.conn.Reader(s.alive)
+	if err != nil {
+		return nil, err
+	}
+	most, advice := s.cfg.Sockets.MaxMessageBytes, "send less, or raise --websocket-max-message-size"
+	if s.caller() == nil && most > MaxIntroductionBytes {
+		most, advice = MaxIntroductionBytes, "more is read of those who were let in"
+	}
+	frame, err := io.ReadAll(io.LimitReader(message, most+1))
+	if err == nil && int64(len(frame)) > most {
+		err = fmt.Errorf("a message may have at most %d bytes: %s", most, advice)
+		s.close(websocket.StatusMessageTooBig, err.Error())
+	}
+	return frame, err
 }
 
 // tend brings signs of life, and news.

@@ -114,6 +114,19 @@ func (c client) isClosed(status int) {
 	}
 }
 
+// isClosedFor wants the connection to be closed with a status and a reason.
+func (c client) isClosedFor(status websocket.StatusCode, reason string) {
+	c.t.Helper()
+	for {
+		if _, _, err := c.conn.Read(c.t.Context()); err != nil {
+			var closed websocket.CloseError
+			require.ErrorAs(c.t, err, &closed)
+			require.Equal(c.t, websocket.CloseError{Code: status, Reason: reason}, closed)
+			return
+		}
+	}
+}
+
 const (
 	transport = "graphql-transport-ws"
 	asUser    = `{"type":"connection_init","payload":{"headers":{"X-Hasura-Admin-Secret":"` + secret + `","x-hasura-role":"user"}}}`

@@ -70,11 +70,12 @@ func (c *call) execute(ctx context.Context, cmd metadata.RunSQL) (sqlResult, err
 		}
 	}
 	// The setting can be changed by the text itself; this limit cannot.
+	started := time.Now()
 	limited, cancel := context.WithTimeout(ctx, c.cfg.RunSQLTimeout+time.Second)
 	defer cancel()
 	result, err := c.lastResult(c.tx.Conn().PgConn().Exec(limited, cmd.SQL))
 	if err != nil {
-		return sqlResult{}, c.sqlError(cmd, err, limited.Err() != nil && ctx.Err() == nil)
+		return sqlResult{}, c.sqlError(cmd, err, ctx.Err() == nil && time.Since(started) >= c.cfg.RunSQLTimeout)
 	}
 	return result, nil
 }
@@ -131,19 +132,23 @@ func (c *call) mayAnswer(rows int, bytes int64) error {
 	return nil
 }
 
-// sqlError shows a user what PostgreSQL said about their text.
+// queryCanceled is the SQLSTATE of a statement that was stopped.
+const queryCanceled = "57014"
+
+// sqlError shows a user what PostgreSQL said about their text, or that it took too long.
 func (c *call) sqlError(cmd metadata.RunSQL, err error, late bool) error {
 	var refusal *domain.Error
 	var pg *pgconn.PgError
+	fromDatabase := errors.As(err, &pg)
 	switch {
 	case errors.As(err, &refusal):
 		return refusal
-	case errors.As(err, &pg):
+	case late && (!fromDatabase || pg.Code == queryCanceled):
+		return domain.Refuse(domain.PostgresError, "the SQL ran longer than %s and was stopped; nothing was changed: do it in parts, or raise --run-sql-timeout", c.cfg.RunSQLTimeout)
+	case fromDatabase:
 		refusal := domain.Refuse(domain.PostgresError, "query execution failed")
 		refusal.Internal = describeSQLError(cmd.SQL, pg)
 		return refusal
-	case late:
-		return domain.Refuse(domain.PostgresError, "the SQL ran longer than %s and was stopped; nothing was changed: do it in parts, or raise --run-sql-timeout", c.cfg.RunSQLTimeout)
 	}
 	return fmt.Errorf("run sql: %w", err)
 }

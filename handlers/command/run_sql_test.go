@@ -83,8 +83,13 @@ func TestRunSQLLeavesNothingOfItsSettingsBehind(t *testing.T) {
 func TestRunSQLIsStoppedAfterItsTimeout(t *testing.T) {
 	s := newService(t)
 	hurried := s.addNode(command.Config{RunSQLTimeout: 50 * time.Millisecond})
-	require.Equal(t, domain.PostgresError, hurried.refused(`{"type":"run_sql","args":{"sql":"select pg_sleep(60)"}}`).Code)
-	require.Equal(t, domain.PostgresError, hurried.refused(`{"type":"run_sql","args":{"sql":"set statement_timeout = 0; select pg_sleep(60)"}}`).Code)
+	for _, sql := range []string{"select pg_sleep(60)", "set statement_timeout = 0; select pg_sleep(60)"} {
+		refusal := hurried.refused(`{"type":"run_sql","args":{"sql":"` + sql + `"}}`)
+		require.Equal(t, domain.PostgresError, refusal.Code)
+		require.Contains(t, refusal.Message, "--run-sql-timeout")
+	}
+	own := s.refused(`{"type":"run_sql","args":{"sql":"set statement_timeout = 1; select pg_sleep(60)"}}`)
+	require.Equal(t, "query execution failed", own.Message, "a limit of the text's own is not ours")
 	require.Zero(t, s.events())
 }
 
