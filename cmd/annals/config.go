@@ -118,6 +118,7 @@ type Serve struct {
 	MaxSubscribers  int    `name:"live-queries-max-subscribers" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MAX_SUBSCRIBERS,HASURA_GRAPHQL_LIVE_QUERIES_MAX_SUBSCRIBERS" help:"Subscriptions that this node keeps at once." default:"50000" group:"GraphQL"`
 	LiveConnections int    `name:"live-queries-max-connections" env:"SERVICE_GRAPHQL_LIVE_QUERIES_MAX_CONNECTIONS,HASURA_GRAPHQL_LIVE_QUERIES_MAX_CONNECTIONS" help:"Connections to the database that subscriptions use at once." default:"8" group:"GraphQL"`
 	Stringify       toggle `name:"stringify-numeric-types" env:"SERVICE_GRAPHQL_STRINGIFY_NUMERIC_TYPES,HASURA_GRAPHQL_STRINGIFY_NUMERIC_TYPES" help:"Send bigint, numeric and double precision as strings." default:"false" group:"GraphQL"`
+	NullCollapse    toggle `name:"v1-boolean-null-collapse" env:"SERVICE_GRAPHQL_V1_BOOLEAN_NULL_COLLAPSE,HASURA_GRAPHQL_V1_BOOLEAN_NULL_COLLAPSE" help:"Leave a null out of a filter, as v1.3 did, so that {id: {_eq: null}} is true of every row. Otherwise it is refused." default:"false" group:"GraphQL"`
 
 	StatementTimeout duration `env:"SERVICE_GRAPHQL_STATEMENT_TIMEOUT,HASURA_GRAPHQL_STATEMENT_TIMEOUT" help:"Longest time one statement of an operation may take. 0 means no limit." default:"60s" group:"GraphQL"`
 	Isolation        string   `name:"tx-iso" short:"i" env:"SERVICE_GRAPHQL_TX_ISOLATION,HASURA_GRAPHQL_TX_ISOLATION" help:"Isolation of mutations." enum:"read-committed,repeatable-read,serializable" default:"read-committed" group:"GraphQL"`
@@ -335,7 +336,8 @@ func (s *Serve) execution(log *slog.Logger) execution.Config {
 		Joins: execution.Joins{
 			MaxKeys: s.JoinKeys, Batch: s.JoinBatch, Concurrency: s.JoinConcurrency, Log: log,
 		},
-		Limits: plan.Limits{MaxDepth: s.MaxDepth, MaxNodes: s.MaxNodes, MaxTokens: s.MaxTokens, MaxIntrospection: s.MaxIntrospection},
+		DropNulls: bool(s.NullCollapse),
+		Limits:    plan.Limits{MaxDepth: s.MaxDepth, MaxNodes: s.MaxNodes, MaxTokens: s.MaxTokens, MaxIntrospection: s.MaxIntrospection},
 	}
 	if s.PlanCacheSize == 0 {
 		c.KeptPlans = -1

@@ -38,12 +38,12 @@ func TestTheSettingsOfOperationsReachThem(t *testing.T) {
 	s := settings(t, "--stringify-numeric-types", "--tx-iso=repeatable-read", "--query-plan-cache-size=2", "--parallel-actions=3",
 		"--max-query-depth=4", "--max-query-nodes=5", "--max-query-tokens=12", "--max-introspection=13", "--max-rows=11", "--max-result-size=14B", "--header-prefix=x-hasura-", "--statement-timeout=6s",
 		"--remote-join-max-keys=7", "--remote-join-batch-size=8", "--remote-join-concurrency=9", "--remote-max-hops=10",
-		"--enable-allowlist", "--allowlist-mode=report")
+		"--enable-allowlist", "--allowlist-mode=report", "--v1-boolean-null-collapse")
 	require.Equal(t, execution.Config{
 		Options: translate.Options{Stringify: true}, Isolation: pgx.RepeatableRead, KeptPlans: 2, ParallelActions: 3,
 		Limits: plan.Limits{MaxDepth: 4, MaxNodes: 5, MaxTokens: 12, MaxIntrospection: 13}, MaxRows: 11, MaxBytes: 14, HeaderPrefix: "x-hasura-", StatementTimeout: 6 * time.Second,
 		Joins: execution.Joins{MaxKeys: 7, Batch: 8, Concurrency: 9}, MaxHops: 10,
-		AllowList: execution.AllowList{Mode: execution.AllowListReport},
+		AllowList: execution.AllowList{Mode: execution.AllowListReport}, DropNulls: true,
 	}, s.execution(nil))
 
 	none := settings(t, "--query-plan-cache-size=0", "--allowlist-mode=report")

@@ -55,6 +55,8 @@ type Config struct {
 	KeptPlans int
 	// Limits bound operations.
 	Limits plan.Limits
+	// DropNulls leaves nulls out of filters: see [plan.Request].
+	DropNulls bool
 	// HeaderPrefix is how session variables are spelled in messages and for
 	// remote servers. Empty: [domain.OwnPrefix].
 	HeaderPrefix string

@@ -267,3 +267,15 @@ func TestAnInsertOfNoRowsDoesNotFreeTheRowsOfTheFieldBefore(t *testing.T) {
 			`{ artist(where: {id: {_lte: 2}}, order_by: {id: asc}) { id albums(order_by: {id: asc}) { id } } }`, "")
 	}
 }
+
+func TestANullInAFilterIsForEveryRowWhereV1SaidSo(t *testing.T) {
+	t.Parallel()
+	const database, track = `create table t (id int primary key, n int); insert into t values (1, 0), (2, 0)`, `{"type":"track_table","args":"t"}`
+	const change = `mutation ($i: Int) { update_t(where: {id: {_eq: $i}}, _set: {n: 1}) { affected_rows } }`
+	_, err := newEngine(t, database, track).ask(asAdmin, change, `{"i":null}`)
+	require.Equal(t, domain.ValidationFailed, refusal(t, err).Code)
+	e := newEngineWith(t, execution.Config{DropNulls: true}, database, track)
+	for _, c := range []struct{ variables, rows string }{{`{"i":1}`, "1"}, {`{"i":null}`, "2"}, {`{"i":2}`, "1"}, {`{}`, "2"}} {
+		e.answers(asAdmin, `{"update_t":{"affected_rows":`+c.rows+`}}`, change, c.variables)
+	}
+}

@@ -87,7 +87,7 @@ func (e *Executor) prepareIn(w metadata.World, r Request) (*prepared, Operation,
 
 // make makes the plan of a request, with a schema that keeps what it is made of.
 func (e *Executor) make(s *schema.Schema, w metadata.World, r Request) (*prepared, error) {
-	r.Query.Limits = e.config.Limits
+	r.Query.Limits, r.Query.DropNulls = e.config.Limits, e.config.DropNulls
 	role := s.Role(w, r.Session.Role, r.BackendOnly)
 	op, err := plan.Build(role, r.Query)
 	if err != nil {

@@ -22,6 +22,9 @@ type Request struct {
 	// Variables is a JSON object; null is none.
 	Variables wire.Value
 	Limits    Limits
+	// DropNulls leaves a null out of a filter, as v1.3 did: what is left matches
+	// more rows, all of them where nothing is. Otherwise it is refused.
+	DropNulls bool
 }
 
 // Limits bound an operation. Zero is the default of each.
@@ -61,6 +64,7 @@ type builder struct {
 	role      *schema.Role
 	kind      Kind
 	limits    Limits
+	dropNulls bool
 	root      place
 	fragments map[string]*ast.FragmentDefinition
 	variables map[string]*variable
@@ -79,7 +83,7 @@ type builder struct {
 // is told by a [domain.Error].
 func Build(r *schema.Role, req Request) (*Operation, error) {
 	b := &builder{
-		role: r, limits: req.Limits.withDefaults(), root: newPlace(),
+		role: r, limits: req.Limits.withDefaults(), dropNulls: req.DropNulls, root: newPlace(),
 		needed: map[string]bool{}, shaped: map[string]bool{}, presence: map[string]bool{}, session: map[string]bool{},
 		rules: map[*schema.Permission]ruled{},
 	}

@@ -199,3 +199,44 @@ func BenchmarkBuildWithManyTables(b *testing.B) {
 		})
 	}
 }
+
+func TestANullIsLeftOutOfAFilterWhereThatIsAskedFor(t *testing.T) {
+	const all = "author: author\n  id\n"
+	for _, where := range []string{
+		`{id: {_eq: null}}`, `{id: {_eq: $i}}`, `{id: {_in: null}}`, `{id: {_is_null: null}}`, `{id: null}`, `{id: $c}`, `{_and: null}`, `{_or: null}`, `{_not: null}`,
+		`{articles: null}`, `{_or: [{id: {_eq: null}}]}`, `{_and: [{id: {_gt: $i, _lt: null}}]}`,
+	} {
+		request := plan.Request{
+			Query:     `query ($i: Int, $c: Int_comparison_exp) { author(where: ` + where + `) { id } }`,
+			Variables: wire.MustParse(`{}`), DropNulls: true,
+		}
+		printed, _, _ := strings.Cut(plantest.Print(build(t, request)), "shaped by")
+		if printed != all {
+			t.Errorf("%s:\n%s", where, printed)
+		}
+		request.DropNulls = false
+		if _, err := plan.Build(schema.For(authors(t), domain.AdminRole, false), request); err == nil {
+			t.Errorf("%s is not refused", where)
+		}
+	}
+	if printed := plantest.Print(build(t, plan.Request{Query: `{ author(where: {_not: {id: {_eq: null}}}) { id } }`, DropNulls: true})); !strings.Contains(printed, "never") {
+		t.Errorf("what is not true of every row:\n%s", printed)
+	}
+}
+
+func TestAPlanWithoutANullIsForNullAlone(t *testing.T) {
+	const query = `query ($i: Int) { author(where: {id: {_eq: $i}}) { id } }`
+	without := build(t, plan.Request{Query: query, Variables: wire.MustParse(`{"i":null}`), DropNulls: true})
+	with := build(t, plan.Request{Query: query, Variables: wire.MustParse(`{"i":1}`), DropNulls: true})
+	for _, c := range []struct {
+		op        *plan.Operation
+		variables string
+		fits      bool
+	}{
+		{without, `{"i":null}`, true}, {without, `{"i":1}`, false}, {with, `{"i":2}`, true}, {with, `{"i":null}`, false}, {with, `{}`, false},
+	} {
+		if c.op.Fits(wire.MustParse(c.variables)) != c.fits {
+			t.Errorf("%s: fits is not %t", c.variables, c.fits)
+		}
+	}
+}

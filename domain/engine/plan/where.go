@@ -12,8 +12,8 @@ const (
 	memberNot = "_not"
 )
 
-// where reads a filter about the rows of a table. A null in it is refused: a
-// condition that is dropped matches every row.
+// where reads a filter about the rows of a table. A null in it is refused, as a
+// condition that is dropped matches every row, unless the request asks for that.
 func (b *builder) where(at place, v value, t *schema.Table) Condition {
 	members := b.object(at, v, boolExp(t), func(name string) bool {
 		return name == memberAnd || name == memberOr || name == memberNot || t.Readable(name) != nil || t.Relationship(name) != nil
@@ -28,7 +28,20 @@ func (b *builder) where(at place, v value, t *schema.Table) Condition {
 	return allOf(all...)
 }
 
+// drops reports whether a member of a filter is left out. A plan that it is left out
+// of holds for no other value; one that it is part of reads the value again.
+func (b *builder) drops(v value) bool {
+	if declared := b.variables[v.text]; v.kind == kindVariable && declared != nil && declared.value.kind == kindNull && b.dropNulls {
+		b.shaped[declared.name] = true
+		return true
+	}
+	return v.kind == kindNull && b.dropNulls
+}
+
 func (b *builder) whereMember(at place, m member, t *schema.Table) Condition {
+	if b.drops(m.value) {
+		return nil
+	}
 	switch m.name {
 	case memberAnd:
 		return allOf(b.wheres(at, m.value, t)...)
@@ -68,6 +81,9 @@ func (b *builder) comparison(at place, v value, c *database.Column, cast string,
 	for _, m := range members.values {
 		if at.failed() {
 			return nil
+		}
+		if b.drops(m.value) {
+			continue
 		}
 		op, _ := t.Operator(m.name)
 		all = append(all, b.operator(at.key(m.name), m.value, op, comparand{c, cast, t}))
@@ -113,7 +129,7 @@ func (b *builder) cast(at place, v value, c comparand) Condition {
 	typeName, to := c.typ.Name+"_cast_exp", c.typ.CastTo()
 	v = b.open(at, v, wanted{name: typeName})
 	members := b.object(at, v, typeName, func(name string) bool { return name == to.Name })
-	if inner, ok := members.find(to.Name); ok {
+	if inner, ok := members.find(to.Name); ok && !b.drops(inner) {
 		return b.comparison(at.key(to.Name), inner, c.column, to.Name, to)
 	}
 	return nil
