@@ -48,12 +48,16 @@ func (c RunSQL) ChecksMetadata() bool {
 }
 
 // sqlText reads SQL that stays inside one transaction: an operation takes
-// effect wholly or not at all, so its text may not end the transaction.
+// effect wholly or not at all, so its text may not end the transaction. Nor may
+// it wait for rows, which nobody would send while it holds up all other changes.
 func sqlText(n wire.Node) string {
 	text := n.String()
 	if verb, ends := endsTransaction(text); ends {
 		n.FailCode(domain.NotSupported,
 			"%s is not allowed: the text runs in one transaction, which commits when all of it has succeeded; leave %s out", verb, verb)
+	}
+	if copiesFromClient(text) {
+		n.FailCode(domain.NotSupported, "COPY FROM STDIN is not allowed: an operation has nobody who would send the rows; insert them")
 	}
 	return text
 }

@@ -25,12 +25,27 @@ func endsTransaction(sql string) (statement string, found bool) {
 	return "", false
 }
 
+// copiesFromClient reports whether a statement of SQL text waits for rows that
+// whoever sends the text has to send too. It reads the text as [endsTransaction]
+// does.
+func copiesFromClient(sql string) bool {
+	l := sqlLexer{text: sql}
+	for l.next() {
+		if l.awaitsRows {
+			return true
+		}
+	}
+	return false
+}
+
 // sqlLexer walks the statements of a text, keeping the first words of each.
 type sqlLexer struct {
 	text  string
 	at    int
 	words []string
-	done  bool
+	// awaitsRows: the statement is a COPY from whoever sends it.
+	awaitsRows bool
+	done       bool
 }
 
 // firstWords is how many words of a statement tell what it is.
@@ -42,7 +57,7 @@ func (l *sqlLexer) next() bool {
 	if l.done {
 		return false
 	}
-	l.words = l.words[:0]
+	l.words, l.awaitsRows = l.words[:0], false
 	depth, atomic := 0, 0
 	last := ""
 	for l.at < len(l.text) {
@@ -64,6 +79,9 @@ func (l *sqlLexer) next() bool {
 			word := strings.ToUpper(l.word())
 			if len(l.words) < firstWords {
 				l.words = append(l.words, word)
+			}
+			if depth == 0 && last == "FROM" && (word == "STDIN" || word == "STDOUT") { // PostgreSQL takes either
+				l.awaitsRows = l.words[0] == "COPY"
 			}
 			switch {
 			case word == "ATOMIC" && last == "BEGIN", word == "CASE" && atomic > 0:

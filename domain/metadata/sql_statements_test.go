@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"annals/domain"
 )
 
 func TestStatementsThatEndTheTransactionAreFound(t *testing.T) {
@@ -28,6 +30,20 @@ func TestStatementsThatStayInTheTransactionAreLetThrough(t *testing.T) {
 		verb, found := endsTransaction(sql)
 		require.False(t, found, "%s: %s", sql, verb)
 	}
+}
+
+func TestRowsThatNobodySendsAreNotWaitedFor(t *testing.T) {
+	for sql, waits := range map[string]bool{
+		"copy t from stdin": true, "select 1; COPY s.t (a, b, c, d, e, f, g) FROM STDIN (format csv)": true, `copy "from" /* ; */ from stdout`: true,
+		"copy t to stdout": false, "copy t from '/stdin'": false, "copy stdin from 'file'": false, "copy (select a from stdin) to stdout": false,
+		"select a from stdin": false, "select 'copy t from stdin'": false, "copy t from program 'x'": false, "copy t to 'x'; select * from stdin": false,
+	} {
+		require.Equal(t, waits, copiesFromClient(sql), sql)
+	}
+	_, err := Parse([]byte(`{"type":"run_sql","args":{"sql":"copy t from stdin"}}`))
+	var refusal *domain.Error
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, domain.NotSupported, refusal.Code)
 }
 
 func FuzzReadingStatementsEnds(f *testing.F) {
