@@ -18,7 +18,10 @@ type showDelivery struct {
 
 // Help is printed below the flags.
 func (showDelivery) Help() string {
-	return `Tells what captured, planned or asked for the delivery and under which version of
+	return `Examples:
+  annals deliveries show 85558393-c75d-4d2f-9c15-e80591b83894
+  annals deliveries show --wait 30s $(annals deliveries list -q -n 1)
+Tells what captured, planned or asked for the delivery and under which version of
 the catalog, each attempt, and what comes next; with --json also each request and
 response.`
 }

@@ -17,7 +17,10 @@ type migrateCommand struct {
 
 // Help is printed below the flags.
 func (migrateCommand) Help() string {
-	return `annals serve does the same when it starts. Migrations only go forward; of several
+	return `Examples:
+  annals migrate                                             annals' own PostgreSQL
+  annals migrate --database-url postgres://localhost/shop    another database
+annals serve does the same when it starts. Migrations only go forward; of several
 programs at once, one does the work and the others wait.`
 }
 

@@ -16,7 +16,10 @@ type rebuildCommand struct {
 
 // Help is printed below the flags.
 func (rebuildCommand) Help() string {
-	return `The chain is verified first: a catalog is not made from a history that does not
+	return `Examples:
+  annals rebuild                                             the catalog in annals' own PostgreSQL
+  annals rebuild --database-url postgres://localhost/shop    that of another database
+The chain is verified first: a catalog is not made from a history that does not
 fit. Operations wait until the rebuild is done; no webhook is sent.`
 }
 
