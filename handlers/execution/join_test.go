@@ -391,3 +391,20 @@ func TestSeveralRemotesAreAskedSideBySide(t *testing.T) {
 	b.answer(together("other__1"))
 	e.answers(admin(), `{"author_by_pk":{"message":{"id":1},"other":{"id":1}}}`, `{ author_by_pk(id: 1) { message { id } other { id } } }`, "")
 }
+
+func TestWhatARemoteSaysBesideJoinedValuesIsNotTheClients(t *testing.T) {
+	s := startJoinServer(t, messageTypes, messages())
+	e := joinEngine(t, execution.Config{}, s)
+	const query = `{ author_by_pk(id: 1) { message { id } } }`
+	_, err := e.ask(admin(), query, "")
+	require.NoError(t, err)
+	answer := cannedAnswer(s, s.calls()[0].Query)
+	s.answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Set-Cookie", "theirs")
+		_, _ = w.Write(answer) // the client is gone otherwise
+	})
+	heard := http.Header{}
+	_, err = e.run.Run(t.Context(), execution.Request{Session: admin(), Query: plan.Request{Query: query}, Client: execution.Client{Answer: heard}})
+	require.NoError(t, err)
+	require.Empty(t, heard)
+}
