@@ -1,11 +1,11 @@
 -- Appends one event if the log ends where it is expected to, and says where the event went; no row if the log ends elsewhere.
 -- One round trip and one plan, because this is how most events are written. An UPDATE that has waited for the head's lock
 -- evaluates both its condition and what it sets anew, with the head as it is then.
+-- The time is the statement's, not the clock's, which would read differently the second time; it never goes back.
 with head as (
   update annals.log_head
-  set (position, recorded_at, prev_hash, hash) = (
-    select position + 1, clock.reads, hash, annals.link(hash, position + 1, clock.reads, $2)
-    from (select greatest(clock_timestamp(), recorded_at) as reads offset 0) clock) -- offset 0: read once, used twice
+  set position = position + 1, recorded_at = greatest(statement_timestamp(), recorded_at), prev_hash = hash,
+    hash = annals.link(hash, position + 1, greatest(statement_timestamp(), recorded_at), $2)
   where only_row and ($1::bigint is null or position = $1)
   returning position, recorded_at, prev_hash, hash
 ), event as (

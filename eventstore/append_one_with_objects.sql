@@ -1,9 +1,8 @@
 -- append_one.sql for an event that names objects. The other leaves them out: a table opened for nothing is felt there.
 with head as (
   update annals.log_head
-  set (position, recorded_at, prev_hash, hash) = (
-    select position + 1, clock.reads, hash, annals.link(hash, position + 1, clock.reads, $2)
-    from (select greatest(clock_timestamp(), recorded_at) as reads offset 0) clock) -- offset 0: read once, used twice
+  set position = position + 1, recorded_at = greatest(statement_timestamp(), recorded_at), prev_hash = hash,
+    hash = annals.link(hash, position + 1, greatest(statement_timestamp(), recorded_at), $2)
   where only_row and ($1::bigint is null or position = $1)
   returning position, recorded_at, prev_hash, hash
 ), event as (
