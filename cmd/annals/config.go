@@ -41,7 +41,7 @@ type Database struct {
 	PGDumpTimeout duration `name:"pg-dump-timeout" env:"SERVICE_GRAPHQL_PG_DUMP_TIMEOUT,HASURA_GRAPHQL_PG_DUMP_TIMEOUT" help:"Longest time one dump may take." default:"10m"`
 
 	Retries      int      `env:"SERVICE_GRAPHQL_NO_OF_RETRIES,HASURA_GRAPHQL_NO_OF_RETRIES" help:"How often to try again to connect at the start, one second apart." default:"1"`
-	Connections  int32    `short:"c" env:"SERVICE_GRAPHQL_PG_CONNECTIONS,HASURA_GRAPHQL_PG_CONNECTIONS" help:"Most connections to the database at once; a quarter of them is kept for the metadata." default:"50"`
+	Connections  int32    `short:"c" env:"SERVICE_GRAPHQL_PG_CONNECTIONS,HASURA_GRAPHQL_PG_CONNECTIONS" help:"Most connections to the database at once; a quarter of them is kept for the metadata. Short operations are fastest with few, such as six for each processor of the database." default:"50"`
 	IdleTimeout  duration `name:"timeout" env:"SERVICE_GRAPHQL_PG_TIMEOUT,HASURA_GRAPHQL_PG_TIMEOUT" help:"How long a connection that nobody uses is kept." default:"180s"`
 	ConnLifetime duration `env:"SERVICE_GRAPHQL_PG_CONN_LIFETIME,HASURA_GRAPHQL_PG_CONN_LIFETIME" help:"Longest life of a connection, such as 10m. 0 means no limit." default:"0"`
 }
@@ -143,7 +143,7 @@ type Serve struct {
 
 	RemoteInterval duration `name:"remote-schema-check-interval" env:"SERVICE_GRAPHQL_REMOTE_SCHEMA_CHECK_INTERVAL,HASURA_GRAPHQL_REMOTE_SCHEMA_CHECK_INTERVAL" help:"How often remote servers are asked whether their types are still those that are kept; one that gives no answer, sooner. Nothing is changed by it. 0 asks nobody." default:"5m" group:"GraphQL"`
 
-	EventsPoolSize      int      `name:"events-http-pool-size" env:"SERVICE_GRAPHQL_EVENTS_HTTP_POOL_SIZE,HASURA_GRAPHQL_EVENTS_HTTP_POOL_SIZE" help:"Webhooks of one trigger that are called at once." default:"100" group:"Deliveries"`
+	EventsPoolSize      int      `name:"events-http-pool-size" env:"SERVICE_GRAPHQL_EVENTS_HTTP_POOL_SIZE,HASURA_GRAPHQL_EVENTS_HTTP_POOL_SIZE" help:"Webhooks of one trigger that are called at once. Where endpoints are quick, more of them make a backlog go faster." default:"100" group:"Deliveries"`
 	EventsMaxInFlight   int      `name:"events-max-in-flight" env:"SERVICE_GRAPHQL_EVENTS_MAX_IN_FLIGHT,HASURA_GRAPHQL_EVENTS_MAX_IN_FLIGHT" help:"Webhooks of all triggers together that are called at once." default:"10000" group:"Deliveries"`
 	EventsFetchInterval int      `name:"events-fetch-interval" env:"SERVICE_GRAPHQL_EVENTS_FETCH_INTERVAL,HASURA_GRAPHQL_EVENTS_FETCH_INTERVAL" help:"Milliseconds between two looks for deliveries when there were none." default:"1000" group:"Deliveries"`
 	EventsMaxResponse   size     `name:"events-max-response" env:"SERVICE_GRAPHQL_EVENTS_MAX_RESPONSE,HASURA_GRAPHQL_EVENTS_MAX_RESPONSE" help:"How much of a webhook's answer is kept, such as 1MiB." default:"1MiB" group:"Deliveries"`
