@@ -117,3 +117,12 @@ func TestABatchIsAnsweredItemByItem(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status)
 	require.Empty(t, o.asked, "a list with one malformed item fails as a whole")
 }
+
+func TestHeadersOfOthersComeWithTheAnswerOfOneOperationAlone(t *testing.T) {
+	_, _, o := postGraphQL(t, alwaysOK, auth.Config{}, `{"query":"q"}`)
+	require.NotNil(t, o.asked[0].Client.Answer)
+	_, _, o = postGraphQL(t, alwaysOK, auth.Config{}, `[{"query":"q"},{"query":"r"}]`)
+	require.Len(t, o.asked, 2)
+	require.Nil(t, o.asked[0].Client.Answer)
+	require.Nil(t, o.asked[1].Client.Answer)
+}

@@ -56,13 +56,20 @@ func NewLog(w io.Writer, level slog.Leveler) Log {
 			return
 		}
 		s := sheets.Get().(*sheet)
-		defer sheets.Put(s)
+		defer func() {
+			if s.text.Cap() <= keptSheet {
+				sheets.Put(s)
+			}
+		}()
 		s.write(line, time.Now())
 		mu.Lock()
 		defer mu.Unlock()
 		_, _ = w.Write(s.text.Bytes()) // a log that cannot be written has nowhere to say so
 	}
 }
+
+// keptSheet is how large a sheet may have grown to be used again.
+const keptSheet = 64 << 10
 
 // sheet is what one line at a time is written on.
 type sheet struct {

@@ -85,7 +85,7 @@ func people() *graphqltest.Server {
 		type Person { id: Int  name: String  broken: String }
 		interface Character { id: ID!  name: String! }
 		type Human implements Character { id: ID!  name: String!  homePlanet: String }
-		type Droid implements Character { id: ID!  name: String!  primaryFunction: String }
+		type Droid implements Character { id: ID!  name: String!  primaryFunction: String @deprecated(reason: "none has one") }
 		enum Size { SMALL LARGE }
 		input Box { width: Int!  height: Int = 3  inner: Box }`,
 		graphqltest.Object{
@@ -424,4 +424,12 @@ func TestEveryRoleSeesTheTypesOfRemotes(t *testing.T) {
 		`{"data":{"__type":{"fields":[{"name":"echo","args":[{"name":"as","defaultValue":"SMALL"},{"name":"in","defaultValue":null}]},`+
 			`{"name":"hero","args":[{"name":"episode","defaultValue":"4"}]},{"name":"person","args":[{"name":"id","defaultValue":null},{"name":"tags","defaultValue":null}]}]}}}`)
 	require.True(t, slices.Equal(nil, f.server.asked), "introspection asks nobody")
+}
+
+func TestOfARemoteNoFieldIsDeprecatedAndNoDirectiveOfItsOwnIsSentToIt(t *testing.T) {
+	f := withRemote(t, "")
+	f.answers(`{ __type(name: "Droid") { fields { name isDeprecated } } }`, "",
+		`{"data":{"__type":{"fields":[{"name":"id","isDeprecated":false},{"name":"name","isDeprecated":false},{"name":"primaryFunction","isDeprecated":false}]}}}`)
+	f.answers(`{ person(id: 1) { name @foreign } }`, "", `{"data":{"person":{"name":"jane"}}}`)
+	require.NotContains(t, f.server.operations(t)[0], "@")
 }

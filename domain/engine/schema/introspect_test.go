@@ -82,3 +82,12 @@ table article: id int4 pk, author_id int4 references author(id), editor_id int4 
 		}
 	}
 }
+
+func TestACustomTypeThatNoActionUsesIsNotSeen(t *testing.T) {
+	world := schematest.World(t, "", `{"type":"set_custom_types","args":{"scalars":[{"name":"Unused"}],"objects":[{"name":"Answer","fields":[{"name":"ok","type":"Boolean!"}]}]}}
+{"type":"create_action","args":{"name":"ask","definition":{"handler":"http://127.0.0.1","output_type":"Answer"}}}`)
+	types := schema.For(world, "admin", false).Introspect().Types
+	if types["Answer"] == nil || types["Unused"] != nil {
+		t.Errorf("the type of an action is there: %v, and one that none uses: %v", types["Answer"] != nil, types["Unused"] != nil)
+	}
+}
