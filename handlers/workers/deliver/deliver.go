@@ -174,6 +174,9 @@ func inTurn(h message.HandlerFunc) message.HandlerFunc {
 //
 //go:noinline
 func deepen(i int) byte {
+	if i == 0 {
+		return 0 // without clearing the room
+	}
 	var room [12 << 10]byte
 	return room[i]
 }

@@ -9,6 +9,10 @@ import (
 	"annals/domain/delivery"
 )
 
+// aheadOfSlots bounds what is taken of a lane beyond its slots: so many times
+// those.
+const aheadOfSlots = 4
+
 // slots counts what is in hand, for each lane and in all. It is safe for
 // concurrent use.
 type slots struct {
@@ -17,10 +21,10 @@ type slots struct {
 	// ahead says that more may be taken than there are slots: see [line].
 	ahead bool
 	now   func() time.Time
-	// freed holds something once a slot became free.
+	// freed holds something once a slot became free for which nothing waits.
 	freed chan struct{}
-	// halfFreed holds something once half of a lane's slots became free.
-	halfFreed chan struct{}
+	// half holds something once of what a lane may have in hand half is over.
+	half chan struct{}
 
 	mu    sync.Mutex
 	lines map[string]*line
@@ -32,9 +36,9 @@ type slots struct {
 // and those behind them wait, in the order in which they were claimed.
 //
 // Waiting for the next claim would cost a lane that is quick more time than its
-// calls do. So a claim takes as many beyond the free slots as came to their end
-// since the last one, which is what ends while it runs. A lane that hangs has
-// none that wait.
+// calls do. So a claim takes twice as many beyond the free slots as came to their
+// end since the last one, up to a bound: what ends while it runs, and until the
+// next. A lane that hangs has none that wait.
 type line struct {
 	slots, ahead int // as the last claim had them
 	taken        int
@@ -42,11 +46,14 @@ type line struct {
 	waiting      []turn
 }
 
-// turn comes when the channel is closed.
+// turn comes when the channel is closed. One that came at once has none.
 type turn chan struct{}
 
 // come reports whether it is there.
 func (t turn) come() bool {
+	if t == nil {
+		return true
+	}
 	select {
 	case <-t:
 		return true
@@ -58,7 +65,7 @@ func (t turn) come() bool {
 func newSlots(c Config, limits func(string) delivery.Limits) *slots {
 	return &slots{
 		perLane: cmp.Or(c.Slots, DefaultSlots), inAll: cmp.Or(c.MaxInFlight, DefaultMaxInFlight), limits: limits,
-		now: time.Now, freed: make(chan struct{}, 1), halfFreed: make(chan struct{}, 1), lines: map[string]*line{}, rates: map[string]*bucket{},
+		now: time.Now, freed: make(chan struct{}, 1), half: make(chan struct{}, 1), lines: map[string]*line{}, rates: map[string]*bucket{},
 	}
 }
 
@@ -75,6 +82,8 @@ type share struct {
 func (s *slots) allot(lanes []string) []share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	forget(s.freed) // what is free now is counted
+	forget(s.half)
 	var shares []share
 	for _, lane := range lanes {
 		if one := s.shareOf(lane); one.free > 0 || one.rated {
@@ -101,7 +110,7 @@ func (s *slots) shareOf(lane string) share {
 	}
 	l.ahead = 0
 	if s.ahead && limits.Rate == 0 {
-		l.ahead = min(l.ended, l.slots)
+		l.ahead = min(2*l.ended, aheadOfSlots*l.slots)
 	}
 	l.ended = 0
 	one := share{lane: lane, free: max(0, l.slots+l.ahead-l.taken)}
@@ -127,10 +136,9 @@ func (s *slots) take(lane string) turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.line(lane)
-	mine := make(turn)
-	if l.taken-len(l.waiting) < l.slots {
-		close(mine)
-	} else {
+	var mine turn
+	if l.taken-len(l.waiting) >= l.slots {
+		mine = make(turn)
 		l.waiting = append(l.waiting, mine)
 	}
 	l.taken++
@@ -145,24 +153,29 @@ func (s *slots) take(lane string) turn {
 func (s *slots) free(lane string, mine turn) {
 	s.mu.Lock()
 	l := s.lines[lane]
+	empty := false
 	switch {
 	case !mine.come():
 		l.waiting = slices.DeleteFunc(l.waiting, func(t turn) bool { return t == mine })
 	case len(l.waiting) > 0:
 		close(l.waiting[0])
 		l.waiting = l.waiting[1:]
+	default:
+		empty = true
 	}
 	s.total--
 	l.taken--
 	l.ended++
-	half := l.taken == l.ahead+l.slots/2
+	half := l.taken == (l.slots+l.ahead)/2
 	if l.taken == 0 {
 		delete(s.lines, lane)
 	}
 	s.mu.Unlock()
-	signal(s.freed)
+	if empty {
+		signal(s.freed)
+	}
 	if half {
-		signal(s.halfFreed)
+		signal(s.half)
 	}
 }
 
@@ -170,6 +183,14 @@ func (s *slots) free(lane string, mine turn) {
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
+	default:
+	}
+}
+
+// forget takes out of such a channel what is in it.
+func forget(c <-chan struct{}) {
+	select {
+	case <-c:
 	default:
 	}
 }

@@ -25,8 +25,12 @@ const (
 	// wakeGap is the least time between two looks, however often somebody wakes.
 	wakeGap = 2 * time.Millisecond
 	// refill is how long free slots of a busy lane wait for company, so that
-	// one claim fills several. When half are free, they do not wait.
+	// one claim fills several. When half of what it has in hand is over, they do
+	// not wait.
 	refill = 3 * time.Millisecond
+	// handedOver is how many messages may be handed over that the router has not
+	// taken: to wait for each would be a switch of goroutines for each.
+	handedOver = 256
 	// lastWords is how long a cancelled call may take to say so.
 	lastWords = time.Second
 )
@@ -110,7 +114,7 @@ func (s *Subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 	if s.closed {
 		return nil, errClosed
 	}
-	out := make(chan *message.Message)
+	out := make(chan *message.Message, s.room())
 	loop, stop := context.WithCancel(ctx)
 	context.AfterFunc(s.claiming, stop)
 	s.claimers.Add(1)
@@ -122,6 +126,15 @@ func (s *Subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 		c.run(loop)
 	}()
 	return out, nil
+}
+
+// room is how many messages may be on their way to whoever listens. Only one
+// who settles each gives back those that he never looked at.
+func (s *Subscriber) room() int {
+	if s.config.settled {
+		return handedOver
+	}
+	return 0
 }
 
 // Close stops claiming, waits for what is on its way, at most for the grace,
@@ -192,9 +205,9 @@ func (c *claimer) rest(ctx context.Context, found pause) {
 		c.idle = min(max(2*c.idle, busyInterval), c.config.FetchInterval)
 	}
 	wait := min(c.idle, max(found.soonest, wakeGap))
-	var freed <-chan struct{}
+	var freed, half <-chan struct{}
 	if found.stuffed {
-		freed = c.slots.freed
+		freed, half = c.slots.freed, c.slots.half
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -204,8 +217,9 @@ func (c *claimer) rest(ctx context.Context, found pause) {
 	case <-c.wake:
 		c.full = nil
 		gather(ctx, wakeGap, nil)
+	case <-half:
 	case <-freed:
-		gather(ctx, refill, c.slots.halfFreed)
+		gather(ctx, refill, half)
 	}
 }
 
