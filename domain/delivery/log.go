@@ -58,35 +58,37 @@ func appendHeader(b []byte, name, key, value string) []byte {
 
 // AnswerLog is an HTTP answer as it is remembered.
 func AnswerLog(k Kind, status int, header []Field, body []byte, truncated bool) json.RawMessage {
-	o := newObject(len(body) + 512)
+	o := newObject(len(body) + 128 + 64*len(header))
 	o.text("type", "webhook_response")
 	o.object("data").number("status", status)
-	o.raw("body", bodyLog(body))
-	o.raw("headers", headerLog(header))
+	o.name("body")
+	o.b = appendBody(o.b, body)
+	o.name("headers")
+	o.b = appendHeaders(o.b, header)
 	if truncated {
 		o.raw("truncated", json.RawMessage("true"))
 	}
 	return o.end().text("version", k.Format()).close()
 }
 
-// bodyLog is a string, or for bytes that are no text ["Base64", "..."].
-func bodyLog(body []byte) json.RawMessage {
+// appendBody writes a string, or for bytes that are no text ["Base64", "..."].
+func appendBody(b, body []byte) []byte {
 	if utf8.Valid(body) {
-		return wire.AppendString(nil, string(body))
+		return wire.AppendString(b, string(body))
 	}
-	text := wire.AppendString([]byte(`["Base64",`), base64.StdEncoding.EncodeToString(body))
-	return append(text, ']')
+	b = wire.AppendString(append(b, `["Base64",`...), base64.StdEncoding.EncodeToString(body))
+	return append(b, ']')
 }
 
-func headerLog(header []Field) json.RawMessage {
-	list := []byte{'['}
+func appendHeaders(b []byte, header []Field) []byte {
+	b = append(b, '[')
 	for i, field := range header {
 		if i > 0 {
-			list = append(list, ',')
+			b = append(b, ',')
 		}
-		list = appendHeader(list, field.Name, "value", field.Value)
+		b = appendHeader(b, field.Name, "value", field.Value)
 	}
-	return append(list, ']')
+	return append(b, ']')
 }
 
 // FailureLog is the lack of an answer as it is remembered: the message is JSON

@@ -49,6 +49,9 @@ const (
 	idleTimeout    = 90 * time.Second
 	// maxHeader is how long the headers of an answer may be, in bytes.
 	maxHeader = 256 << 10
+	// announcedAtMost is for how many bytes of a body room is made because the
+	// other side announces them.
+	announcedAtMost = 64 << 10
 )
 
 // Config is how a client is set up.
@@ -72,7 +75,8 @@ type Config struct {
 type Client struct {
 	transport   *http.Transport
 	maxResponse int64
-	userAgent   string
+	userAgent   []string // as a header's values
+	addresses   addresses
 }
 
 // New makes a client. A name in Deny that is not one of [Ranges] is a mistake
@@ -81,7 +85,7 @@ func New(c Config) *Client {
 	return &Client{
 		transport:   transport(c),
 		maxResponse: cmp.Or(c.MaxResponse, DefaultMaxResponse),
-		userAgent:   cmp.Or(c.UserAgent, DefaultUserAgent),
+		userAgent:   []string{cmp.Or(c.UserAgent, DefaultUserAgent)},
 	}
 }
 
@@ -150,7 +154,7 @@ func (c *Client) exchange(ctx context.Context, r Request) (Response, error) {
 	}
 	defer answer.Body.Close()
 	response := Response{Status: answer.StatusCode, Header: answer.Header}
-	response.Body, response.Truncated, err = readAtMost(answer.Body, cmp.Or(r.MaxResponse, c.maxResponse))
+	response.Body, response.Truncated, err = readAtMost(answer.Body, answer.ContentLength, cmp.Or(r.MaxResponse, c.maxResponse))
 	if err != nil {
 		return Response{}, classify(ctx, err, true)
 	}
@@ -158,13 +162,15 @@ func (c *Client) exchange(ctx context.Context, r Request) (Response, error) {
 }
 
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodPost), r.URL, bytes.NewReader(r.Body))
+	address, err := c.addresses.find(r.URL)
 	if err != nil {
 		return nil, &Error{Kind: InvalidURL, URL: r.URL, Err: err}
 	}
-	if s := request.URL.Scheme; s != "http" && s != "https" || request.URL.Hostname() == "" {
-		return nil, &Error{Kind: InvalidURL, URL: r.URL, Err: errNoHTTP}
+	request, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodPost), "", bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, &Error{Kind: InvalidURL, URL: r.URL, Err: err}
 	}
+	request.URL, request.Host = address, address.Host
 	if r.Header != nil {
 		request.Header = r.Header
 	}
@@ -175,19 +181,21 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	if host := request.Header.Get("Host"); host != "" {
 		request.Host = host
 	}
-	request.Header.Set("User-Agent", c.userAgent)
+	request.Header["User-Agent"] = c.userAgent
 	// A key without a value is not sent; it tells net/http that the request
 	// may be sent again when a kept connection was found closed.
 	request.Header["Idempotency-Key"] = request.Header.Values("Idempotency-Key")
 	return request, nil
 }
 
-// readAtMost reads a body up to a limit, and says whether there was more.
-func readAtMost(body io.Reader, limit int64) ([]byte, bool, error) {
-	text, err := io.ReadAll(io.LimitReader(body, limit+1))
-	if err != nil {
+// readAtMost reads a body up to a limit, and says whether there was more. The
+// length that the body announces, if any, is only a hint.
+func readAtMost(body io.Reader, announced, limit int64) ([]byte, bool, error) {
+	buffer := bytes.NewBuffer(make([]byte, 0, min(max(announced, 0), limit, announcedAtMost)+bytes.MinRead))
+	if _, err := buffer.ReadFrom(io.LimitReader(body, limit+1)); err != nil {
 		return nil, false, err
 	}
+	text := buffer.Bytes()
 	if int64(len(text)) > limit {
 		return text[:limit], true, nil
 	}
@@ -195,7 +203,7 @@ func readAtMost(body io.Reader, limit int64) ([]byte, bool, error) {
 }
 
 // UserAgent is what the client calls itself.
-func (c *Client) UserAgent() string { return c.userAgent }
+func (c *Client) UserAgent() string { return c.userAgent[0] }
 
 // Close drops the connections that are kept for later requests.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }

@@ -21,7 +21,7 @@ with due as (
   from due where q.ctid = due.row
   returning q.delivery_id, q.first_due_at, q.lane, q.lease, q.round, q.tries
 )
-select l.delivery_id::text, l.lane, l.lease, l.round, l.tries,
+select l.delivery_id, l.lane, l.lease, l.round, l.tries,
   d.kind, d.trigger, d.schema_name, d.table_name, d.payload, d.definition, l.first_due_at, d.created_at, clock_timestamp()
 from leased l
 left join lateral (

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"annals/domain/delivery"
 	"annals/domain/metadata"
 )
@@ -31,6 +33,7 @@ type Job struct {
 	// Gone says that the delivery's record was dropped: it cannot be made.
 	Gone bool
 
+	key   uuid.UUID // its id, as the database has it
 	until time.Time // when the lease ends, by this node's clock
 	queue *queue    // that it is from
 }

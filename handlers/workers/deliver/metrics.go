@@ -66,7 +66,7 @@ func (m *meters) claimed(j Job) {
 }
 
 // recorded notes what came of one.
-func (m *meters) recorded(o outcome) {
+func (m *meters) recorded(o *outcome) {
 	kind, trigger := splitLane(o.job.Lane)
 	m.attempts.WithLabelValues(string(kind), trigger, o.result()).Inc()
 	if o.Outcome != "" {

@@ -15,8 +15,8 @@ import (
 
 // passage is one message on its way: from the claim to the outcome.
 type passage struct {
-	of    *Subscriber
-	job   Job
+	of *Subscriber
+	outcome
 	turn  turn
 	stop  context.CancelFunc // ends the message's context
 	ended atomic.Bool
@@ -43,7 +43,8 @@ func (p *passage) end(a Attempt) {
 		return
 	}
 	p.stop()
-	p.of.record.add(outcome{p.job, a})
+	p.Attempt = a
+	p.of.record.add(&p.outcome)
 	p.of.slots.free(p.job.Lane, p.turn)
 	p.of.passages.over(p)
 }
@@ -81,7 +82,7 @@ type passages struct {
 // begin makes the passage of a job that has taken its turn, and its message,
 // whose context has the values of another one.
 func (s *passages) begin(of *Subscriber, values context.Context, j Job, t turn) (*passage, *message.Message) {
-	p := &passage{of: of, job: j, turn: t, stop: func() {}}
+	p := &passage{of: of, outcome: outcome{job: j}, turn: t, stop: func() {}}
 	m := p.message(values)
 	s.running.Add(1)
 	s.mu.Lock()
@@ -138,12 +139,14 @@ func passageOf(m *message.Message) *passage { return m.Context().Value(ofPassage
 
 // message is the passage's job as Watermill carries it.
 func (p *passage) message(values context.Context) *message.Message {
-	m := message.NewMessage(p.job.ID, message.Payload(p.job.Payload))
-	m.Metadata.Set("lane", p.job.Lane)
 	ctx := context.Context(&journey{Context: p.of.sending, values: values, passage: p})
-	if !p.of.config.settled { // whoever settles a message knows that it is over
-		ctx, p.stop = context.WithCancel(ctx)
+	if p.of.config.settled { // whoever settles a message knows that it is over, and all of it from its passage
+		m := &message.Message{UUID: p.job.ID, Payload: message.Payload(p.job.Payload)}
+		m.SetContext(ctx)
+		return m
 	}
-	m.SetContext(ctx)
+	ctx, p.stop = context.WithCancel(ctx)
+	m := message.NewMessageWithContext(ctx, p.job.ID, message.Payload(p.job.Payload))
+	m.Metadata.Set("lane", p.job.Lane)
 	return m
 }

@@ -130,10 +130,11 @@ type lease struct {
 // claim leases what is due.
 func (q *queue) claim(ctx context.Context, leases []lease) ([]Job, error) {
 	lanes, slots, seconds := make([]string, len(leases)), make([]int, len(leases)), make([]float64, len(leases))
-	length := map[string]time.Duration{}
+	length, sum := map[string]time.Duration{}, 0
 	for i, l := range leases {
 		lanes[i], slots[i], seconds[i] = l.lane, l.slots, l.length.Seconds()
 		length[l.lane] = l.length
+		sum += l.slots
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
@@ -142,7 +143,7 @@ func (q *queue) claim(ctx context.Context, leases []lease) ([]Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
-	jobs, err := pgx.CollectRows(rows, scanJob)
+	jobs, err := pgx.AppendRows(make([]Job, 0, sum), rows, scanJob)
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
@@ -159,8 +160,9 @@ func scanJob(row pgx.CollectableRow) (Job, error) {
 	var kind, trigger, schema, table pgtype.Text
 	var created pgtype.Timestamptz
 	var payload, definition []byte // as json.RawMessage, pgx would read them through
-	err := row.Scan(&j.ID, &j.Lane, &j.Lease, &j.Round, &j.Tries,
+	err := row.Scan((*[16]byte)(&j.key), &j.Lane, &j.Lease, &j.Round, &j.Tries,
 		&kind, &trigger, &schema, &table, &payload, &definition, &j.DueAt, &created, &j.Claimed)
+	j.ID = j.key.String()
 	j.Kind, j.Trigger, j.Schema, j.Table, j.CreatedAt = delivery.Kind(kind.String), trigger.String, schema.String, table.String, created.Time
 	j.Payload, j.Definition = payload, definition
 	j.Gone = !kind.Valid
@@ -169,7 +171,7 @@ func scanJob(row pgx.CollectableRow) (Job, error) {
 
 // renew makes a lease longer.
 func (q *queue) renew(ctx context.Context, j Job, length time.Duration) error {
-	tag, err := q.claims.Exec(ctx, renewSQL, j.ID, j.Lease, j.Round, q.node, length.Seconds())
+	tag, err := q.claims.Exec(ctx, renewSQL, pgtype.UUID{Bytes: j.key, Valid: true}, j.Lease, j.Round, q.node, length.Seconds())
 	if err != nil {
 		return fmt.Errorf("renew a lease: %w", err)
 	}

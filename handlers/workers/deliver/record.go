@@ -2,6 +2,9 @@ package deliver
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,7 +22,7 @@ const (
 	// collectFor is how long the first outcome waits for others.
 	collectFor = 2 * time.Millisecond
 	// collectUpTo is how many are written together.
-	collectUpTo = 200
+	collectUpTo = 500
 	// uncollected is how many may wait; then settling waits, and with it claiming.
 	uncollected = 1000
 	// recordAgain is the time between two tries to write.
@@ -41,7 +44,7 @@ type recorder struct {
 	queue  *queue
 	log    *slog.Logger
 	meters *meters
-	in     chan outcome
+	in     chan *outcome
 	// done is closed when all is written or given up.
 	done chan struct{}
 	// open ends when nothing is written any more.
@@ -50,13 +53,13 @@ type recorder struct {
 }
 
 func newRecorder(q *queue, log *slog.Logger, m *meters) *recorder {
-	r := &recorder{queue: q, log: log, meters: m, in: make(chan outcome, uncollected), done: make(chan struct{})}
+	r := &recorder{queue: q, log: log, meters: m, in: make(chan *outcome, uncollected), done: make(chan struct{})}
 	r.open, r.giveUp = context.WithCancel(context.Background())
 	go r.run()
 	return r
 }
 
-func (r *recorder) add(o outcome) { r.in <- o }
+func (r *recorder) add(o *outcome) { r.in <- o }
 
 // close writes what is there and ends, within lastWait.
 func (r *recorder) close() {
@@ -75,27 +78,26 @@ func (r *recorder) run() {
 	}
 }
 
-// collect takes what comes within a moment.
-func (r *recorder) collect(first outcome) []outcome {
-	batch := append(make([]outcome, 0, collectUpTo/2), first)
-	timer := time.NewTimer(collectFor)
-	defer timer.Stop()
-	for len(batch) < collectUpTo {
-		select {
-		case o, open := <-r.in:
-			if !open {
-				return batch
-			}
-			batch = append(batch, o)
-		case <-timer.C:
-			return batch
+// collect takes what comes within a moment. Nobody is woken for each that comes.
+func (r *recorder) collect(first *outcome) []*outcome {
+	select {
+	case <-time.After(collectFor):
+	case <-r.open.Done():
+	}
+	batch := append(make([]*outcome, 0, min(1+len(r.in), collectUpTo)), first)
+	for len(batch) < cap(batch) {
+		o, open := <-r.in
+		if !open {
+			break
 		}
+		batch = append(batch, o)
 	}
 	return batch
 }
 
 // apart takes what is over from what comes again: they are written differently.
-func apart(batch []outcome) (over, again []outcome) {
+func apart(batch []*outcome) (over, again []*outcome) {
+	over = make([]*outcome, 0, len(batch))
 	for _, o := range batch {
 		if o.over() {
 			over = append(over, o)
@@ -109,7 +111,7 @@ func apart(batch []outcome) (over, again []outcome) {
 // write writes outcomes that are all over, or none of them, again and again while
 // the database does not answer, until the leases are over or the worker has
 // stopped. The leases decide whether they still count then.
-func (r *recorder) write(batch []outcome) {
+func (r *recorder) write(batch []*outcome) {
 	if len(batch) == 0 {
 		return
 	}
@@ -139,7 +141,7 @@ func (r *recorder) write(batch []outcome) {
 }
 
 // expired reports whether no lease of a batch can be held any more.
-func (r *recorder) expired(batch []outcome) bool {
+func (r *recorder) expired(batch []*outcome) bool {
 	for _, o := range batch {
 		if time.Now().Before(o.job.until) {
 			return false
@@ -156,7 +158,7 @@ func isData(err error) bool {
 
 // halve finds the outcome that the database cannot keep, and keeps it without
 // what was sent and said.
-func (r *recorder) halve(batch []outcome, err error) {
+func (r *recorder) halve(batch []*outcome, err error) {
 	if len(batch) > 1 {
 		r.write(batch[:len(batch)/2])
 		r.write(batch[len(batch)/2:])
@@ -169,13 +171,13 @@ func (r *recorder) halve(batch []outcome, err error) {
 	}
 	r.log.Warn("a request or its answer cannot be recorded", "delivery", o.job.ID, "error", err)
 	o.Request, o.Response = nil, nil
-	r.write([]outcome{o})
+	r.write([]*outcome{o})
 }
 
 // count keeps the metrics, and says which outcomes came too late.
-func (r *recorder) count(batch []outcome, held map[uuid.UUID]bool) {
+func (r *recorder) count(batch []*outcome, held map[uuid.UUID]bool) {
 	for _, o := range batch {
-		if !held[uuid.MustParse(o.job.ID)] {
+		if !held[o.job.key] {
 			r.meters.late.Inc()
 			r.log.Warn("the lease of a delivery was over before its outcome was recorded", "delivery", o.job.ID, "lane", o.job.Lane, "outcome", o.result())
 			continue
@@ -186,10 +188,10 @@ func (r *recorder) count(batch []outcome, held map[uuid.UUID]bool) {
 
 // record writes outcomes that are all over, or none of them, and returns those
 // deliveries whose lease was held.
-func (q *queue) record(ctx context.Context, batch []outcome) (map[uuid.UUID]bool, error) {
+func (q *queue) record(ctx context.Context, batch []*outcome) (map[uuid.UUID]bool, error) {
 	c := columnsOf(batch, time.Now())
-	statement, values := recordOverSQL, []any{c.ids, c.leases, c.rounds, c.entries, c.outcomes, c.statuses,
-		c.requests, c.responses, c.reasons, c.began, c.ended, q.node, c.attempts}
+	statement, values := recordOverSQL, []any{c.ids, c.leases, c.rounds, c.outcomes, c.statuses, c.requests, c.responses,
+		c.texts.list, c.reasons, c.began, c.ended, q.node, c.attempts}
 	if !batch[0].over() {
 		statement, values = recordAgainSQL, append(values, c.delays)
 	}
@@ -198,7 +200,7 @@ func (q *queue) record(ctx context.Context, batch []outcome) (map[uuid.UUID]bool
 		return nil, fmt.Errorf("record deliveries: %w", err)
 	}
 	held := make(map[uuid.UUID]bool, len(batch))
-	var id uuid.UUID
+	var id [16]byte
 	if _, err = pgx.ForEachRow(rows, []any{&id}, func() error { held[id] = true; return nil }); err != nil {
 		return nil, fmt.Errorf("record deliveries: %w", err)
 	}
@@ -208,41 +210,70 @@ func (q *queue) record(ctx context.Context, batch []outcome) (map[uuid.UUID]bool
 // columns are outcomes as the statement takes them: column by column, in types
 // that pgx encodes without looking into them.
 type columns struct {
-	ids, attempts                                   pgtype.FlatArray[pgtype.UUID]
-	entries, outcomes, requests, responses, reasons pgtype.FlatArray[pgtype.Text]
-	leases, rounds                                  []int32
-	statuses                                        pgtype.FlatArray[pgtype.Int4]
-	began, ended, delays                            []float64
+	ids, attempts        pgtype.FlatArray[pgtype.UUID]
+	leases, rounds       []int32
+	outcomes, reasons    pgtype.FlatArray[pgtype.Text]
+	statuses             pgtype.FlatArray[pgtype.Int4]
+	requests, responses  []int32 // their places among the texts
+	texts                texts
+	began, ended, delays []float64
 }
 
-func columnsOf(batch []outcome, now time.Time) columns {
-	var c columns
-	for _, o := range batch {
-		c.ids = append(c.ids, pgtype.UUID{Bytes: uuid.MustParse(o.job.ID), Valid: true}) // it was a uuid's text when it was claimed
-		c.leases, c.rounds = append(c.leases, int32(o.job.Lease)), append(c.rounds, int32(o.job.Round))
-		c.entries, c.outcomes = append(c.entries, text(o.entry())), append(c.outcomes, orNull(string(o.Outcome)))
-		c.requests, c.responses = append(c.requests, orNull(string(o.Request))), append(c.responses, orNull(string(o.Response)))
-		c.statuses = append(c.statuses, pgtype.Int4{Int32: int32(o.Status), Valid: o.Status != 0})
-		c.reasons, c.delays = append(c.reasons, orNull(o.Dropped)), append(c.delays, o.Delay.Seconds())
-		c.began, c.ended = append(c.began, since(o.Started, now)), append(c.ended, since(o.Finished, now))
-		// Sorted by time, for the sake of the index.
-		c.attempts = append(c.attempts, pgtype.UUID{Bytes: uuid.Must(uuid.NewV7()), Valid: true})
+func columnsOf(batch []*outcome, now time.Time) columns {
+	n := len(batch)
+	c := columns{
+		ids: make([]pgtype.UUID, n), attempts: attemptIDs(now, n), leases: make([]int32, n), rounds: make([]int32, n),
+		outcomes: make([]pgtype.Text, n), reasons: make([]pgtype.Text, n), statuses: make([]pgtype.Int4, n),
+		requests: make([]int32, n), responses: make([]int32, n), texts: texts{places: map[string]int32{}},
+		began: make([]float64, n), ended: make([]float64, n), delays: make([]float64, n),
+	}
+	for i, o := range batch {
+		c.ids[i] = pgtype.UUID{Bytes: o.job.key, Valid: true}
+		c.leases[i], c.rounds[i] = int32(o.job.Lease), int32(o.job.Round)
+		c.outcomes[i], c.reasons[i] = orNull(string(o.Outcome)), orNull(o.Dropped)
+		c.statuses[i] = pgtype.Int4{Int32: int32(o.Status), Valid: o.Status != 0}
+		c.requests[i], c.responses[i] = c.texts.place(o.Request), c.texts.place(o.Response)
+		c.began[i], c.ended[i], c.delays[i] = since(o.Started, now), since(o.Finished, now), o.Delay.Seconds()
 	}
 	return c
 }
 
-// entry is what the history calls an outcome; empty for what it does not tell.
-func (o outcome) entry() string {
-	switch {
-	case o.Dropped != "":
-		return "dropped"
-	case o.Outcome != "":
-		return "attempt"
-	}
-	return ""
+// texts are what was sent and said. Tries at one trigger are much alike, so each
+// text crosses once, and is read by the database once.
+type texts struct {
+	list   pgtype.FlatArray[json.RawMessage]
+	places map[string]int32
 }
 
-func text(s string) pgtype.Text { return pgtype.Text{String: s, Valid: true} }
+// place is where a text stands among them, from 1; 0 for none.
+func (t *texts) place(text json.RawMessage) int32 {
+	if len(text) == 0 {
+		return 0
+	}
+	place := t.places[string(text)]
+	if place == 0 {
+		t.list = append(t.list, text)
+		place = int32(len(t.list))
+		t.places[string(text)] = place
+	}
+	return place
+}
+
+// attemptIDs are ids of version 7, in their order for the sake of the index: a
+// time in milliseconds, places behind it, and what is random.
+func attemptIDs(now time.Time, n int) []pgtype.UUID {
+	random := make([]byte, 8*n)
+	rand.Read(random) // never fails
+	ids := make([]pgtype.UUID, n)
+	for i := range ids {
+		id := &ids[i].Bytes
+		binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|0x7000|uint64(i)&0xfff)
+		copy(id[8:], random[8*i:])
+		id[8] = id[8]&0x3f | 0x80
+		ids[i].Valid = true
+	}
+	return ids
+}
 
 // orNull is a text, or null for none.
 func orNull(s string) pgtype.Text { return pgtype.Text{String: s, Valid: s != ""} }

@@ -22,7 +22,7 @@ func TestAStopDoesNotWaitForADatabaseThatIsAway(t *testing.T) {
 		r := newRecorder(&queue{records: away}, slog.New(slog.DiscardHandler), newMeters(nil, nil))
 		lease := Job{Delivery: delivery.Delivery{ID: "018f4e2e-7c1a-7000-8000-000000000001"}, until: time.Now().Add(time.Hour)}
 		for range 2 * collectUpTo {
-			r.add(outcome{job: lease})
+			r.add(&outcome{job: lease})
 		}
 		began := time.Now()
 		r.close()

@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -84,6 +85,7 @@ func (s *slots) allot(lanes []string) []share {
 	defer s.mu.Unlock()
 	forget(s.freed) // what is free now is counted
 	forget(s.half)
+	maps.DeleteFunc(s.lines, func(_ string, l *line) bool { return l.taken == 0 && l.ended == 0 })
 	var shares []share
 	for _, lane := range lanes {
 		if one := s.shareOf(lane); one.free > 0 || one.rated {
@@ -104,10 +106,7 @@ func (s *slots) allot(lanes []string) []share {
 func (s *slots) shareOf(lane string) share {
 	limits := s.limits(lane)
 	l := s.line(lane)
-	l.slots = s.perLane
-	if limits.Concurrency > 0 {
-		l.slots = min(l.slots, limits.Concurrency)
-	}
+	l.slots = s.slotsOf(limits)
 	l.ahead = 0
 	if s.ahead && limits.Rate == 0 {
 		l.ahead = min(2*l.ended, aheadOfSlots*l.slots)
@@ -125,10 +124,17 @@ func (s *slots) shareOf(lane string) share {
 func (s *slots) line(lane string) *line {
 	l := s.lines[lane]
 	if l == nil {
-		l = &line{slots: s.perLane}
+		l = &line{slots: s.slotsOf(s.limits(lane))}
 		s.lines[lane] = l
 	}
 	return l
+}
+
+func (s *slots) slotsOf(l delivery.Limits) int {
+	if l.Concurrency > 0 {
+		return min(s.perLane, l.Concurrency)
+	}
+	return s.perLane
 }
 
 // take fills a slot, or takes a place behind those that wait for one.
@@ -167,9 +173,6 @@ func (s *slots) free(lane string, mine turn) {
 	l.taken--
 	l.ended++
 	half := l.taken == (l.slots+l.ahead)/2
-	if l.taken == 0 {
-		delete(s.lines, lane)
-	}
 	s.mu.Unlock()
 	if empty {
 		signal(s.freed)

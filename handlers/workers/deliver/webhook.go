@@ -125,7 +125,7 @@ func headerOf(fields []delivery.Field) http.Header {
 }
 
 func fieldsOf(h http.Header) []delivery.Field {
-	var fields []delivery.Field
+	fields := make([]delivery.Field, 0, len(h))
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
 			fields = append(fields, delivery.Field{Name: name, Value: value})
