@@ -26,6 +26,7 @@ import (
 	"io"
 	"iter"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -99,7 +100,13 @@ func Parse(data []byte) (Value, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Value{}, domain.RefuseAt("$", domain.InvalidJSON, "Error in $: not enough input")
 	}
-	p := parser{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))}
+	dec := decoders.Get().(*jsontext.Decoder)
+	dec.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
+	if len(data) <= keptText {
+		defer decoders.Put(dec)
+	}
+	var nested [8]step // few documents nest deeper
+	p := parser{dec: dec, at: nested[:0]}
 	v, err := p.value()
 	if err == nil {
 		err = p.end()
@@ -113,6 +120,11 @@ func Parse(data []byte) (Value, error) {
 	}
 	return Value{}, notJSON(err)
 }
+
+// decoders are used again, unless they hold a text that is longer than keptText.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+const keptText = 64 << 10
 
 // MustParse is Parse of a text that is known to be JSON, or empty for null. It
 // panics when it is neither.

@@ -91,7 +91,7 @@ func Build(r *schema.Role, req Request) (*Operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	given, err := givenVariables(req.Variables)
+	given, err := readVariables(req.Variables)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ type reader func(b *builder, at place, v value) json.RawMessage
 // was read where not.
 func (b *builder) variableOr(at place, v *variable, check reader) Value {
 	read := check(b, at, v.value)
-	if string(read) != string(v.value.json()) {
+	if !v.value.is(read) {
 		b.shaped[v.name] = true
 		return Value{Literal: read}
 	}

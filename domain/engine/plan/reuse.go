@@ -30,7 +30,7 @@ func (op *Operation) ShapedBy() []string { return slices.Sorted(maps.Keys(op.sha
 // Fits reports whether [Build] would make the same plan of the same request
 // with these variables. It does not say what is wrong where it would not.
 func (op *Operation) Fits(variables wire.Value) bool {
-	given, err := givenVariables(variables)
+	given, err := readVariables(variables)
 	if err != nil {
 		return false
 	}
@@ -38,33 +38,33 @@ func (op *Operation) Fits(variables wire.Value) bool {
 }
 
 // fitsNames: what must be given is, and nothing else than what is declared.
-func (op *Operation) fitsNames(given map[string]value) bool {
-	for name := range given {
-		if op.size.uses[name] == 0 {
+func (op *Operation) fitsNames(given givenVariables) bool {
+	for _, m := range given.list {
+		if op.size.uses[m.name] == 0 {
 			return false
 		}
 	}
 	for name, v := range op.declared {
-		if _, ok := given[name]; !ok && v.typ.NonNull && v.standard == nil && op.size.uses[name] > 0 {
+		if _, ok := given.get(name); !ok && v.typ.NonNull && v.standard == nil && op.size.uses[name] > 0 {
 			return false
 		}
 	}
 	return true
 }
 
-func (op *Operation) fitsSize(given map[string]value) bool {
+func (op *Operation) fitsSize(given givenVariables) bool {
 	_, ok := op.size.allowed(func(name string) value { return op.now(name, given).value })
 	return ok
 }
 
-func (op *Operation) fitsShape(given map[string]value) bool {
+func (op *Operation) fitsShape(given givenVariables) bool {
 	for name, before := range op.shapedBy {
-		if shapingOf(op.now(name, given)) != before {
+		if v := op.now(name, given); shapingOf(&v) != before {
 			return false
 		}
 	}
 	for name, absent := range op.absent {
-		if op.now(name, given).absent() != absent {
+		if v := op.now(name, given); v.absent() != absent {
 			return false
 		}
 	}
@@ -72,12 +72,11 @@ func (op *Operation) fitsShape(given map[string]value) bool {
 }
 
 // fitsTypes reads the variables again as they were read before.
-func (op *Operation) fitsTypes(given map[string]value) bool {
+func (op *Operation) fitsTypes(given givenVariables) bool {
+	at, b := newPlace(), &builder{}
 	for _, c := range op.checks {
-		v := op.now(c.name, given)
-		at := newPlace()
-		read := c.read(&builder{}, at, v.value)
-		if at.failed() || string(read) != string(v.value.json()) {
+		v := op.now(c.name, given).value
+		if read := c.read(b, at, v); at.failed() || !v.is(read) {
 			return false
 		}
 	}
@@ -85,11 +84,11 @@ func (op *Operation) fitsTypes(given map[string]value) bool {
 }
 
 // now is a variable with the value it has in another request.
-func (op *Operation) now(name string, given map[string]value) *variable {
+func (op *Operation) now(name string, given givenVariables) variable {
 	v := *op.declared[name]
 	v.value, v.given = v.fallback, false
-	if value, ok := given[name]; ok {
+	if value, ok := given.get(name); ok {
 		v.value, v.given = value, true
 	}
-	return &v
+	return v
 }

@@ -119,6 +119,12 @@ func (v value) get(name string) (value, bool) {
 // json writes the value, which holds no variable, as JSON.
 func (v value) json() json.RawMessage { return v.append(nil) }
 
+// is reports whether the value, written as JSON, is this text.
+func (v value) is(text json.RawMessage) bool {
+	var short [64]byte // has room for most values
+	return string(v.append(short[:0])) == string(text)
+}
+
 func (v value) append(b []byte) []byte {
 	switch v.kind {
 	case kindBoolean, kindInteger, kindFloat, kindNumber:

@@ -80,23 +80,48 @@ func strictEnough(t, wanted *ast.Type, hasDefault bool) bool {
 	return strictEnough(t.Elem, wanted.Elem, false)
 }
 
-// givenVariables reads the variables of a request.
-func givenVariables(variables wire.Value) (map[string]value, error) {
-	return wire.DecodeAt("$.variables", variables, func(n wire.Node) map[string]value {
+// givenVariables are the variables of a request. Few are searched, many have an
+// index.
+type givenVariables struct {
+	list []member
+	at   map[string]int // nil: they are few
+}
+
+// fewVariables is how many variables are searched.
+const fewVariables = 16
+
+// readVariables reads the variables of a request.
+func readVariables(variables wire.Value) (givenVariables, error) {
+	return wire.DecodeAt("$.variables", variables, func(n wire.Node) (given givenVariables) {
 		if !n.Present() {
-			return nil
+			return given
 		}
-		given := map[string]value{}
 		for name, v := range n.Members() {
-			given[name] = ofJSON(v)
+			given.list = append(given.list, member{name, ofJSON(v)})
+		}
+		if len(given.list) > fewVariables {
+			given.at = make(map[string]int, len(given.list))
+			for i, m := range given.list {
+				given.at[m.name] = i
+			}
 		}
 		return given
 	})
 }
 
+func (g givenVariables) get(name string) (value, bool) {
+	if g.at == nil {
+		return value{members: g.list}.get(name)
+	}
+	if i, ok := g.at[name]; ok {
+		return g.list[i].value, true
+	}
+	return value{}, false
+}
+
 // declare makes the variables of an operation. Those that are used, and only
 // those, may be given.
-func (b *builder) declare(definitions ast.VariableDefinitionList, given map[string]value, size extent) {
+func (b *builder) declare(definitions ast.VariableDefinitionList, given givenVariables, size extent) {
 	at := b.root
 	b.variables = make(map[string]*variable, len(definitions))
 	for _, d := range definitions {
@@ -125,24 +150,24 @@ func (b *builder) declare(definitions ast.VariableDefinitionList, given map[stri
 	}
 }
 
-func declared(d *ast.VariableDefinition, given map[string]value) *variable {
+func declared(d *ast.VariableDefinition, given givenVariables) *variable {
 	v := &variable{name: d.Variable, typ: d.Type}
 	if d.DefaultValue != nil {
 		v.literal, v.fallback = d.DefaultValue, literal(d.DefaultValue)
 		v.standard = v.fallback.json()
 	}
 	v.value = v.fallback
-	if value, ok := given[d.Variable]; ok {
+	if value, ok := given.get(d.Variable); ok {
 		v.value, v.given = value, true
 	}
 	return v
 }
 
-func unused(given map[string]value, uses map[string]int) []string {
+func unused(given givenVariables, uses map[string]int) []string {
 	var extra []string
-	for name := range given {
-		if uses[name] == 0 {
-			extra = append(extra, name)
+	for _, m := range given.list {
+		if uses[m.name] == 0 {
+			extra = append(extra, m.name)
 		}
 	}
 	slices.Sort(extra)
