@@ -22,22 +22,27 @@ const (
 	HeaderMinVersion      = "Min-Version"      // the position this node must have reached
 )
 
-// spellings returns a header's two names, ours first.
-func spellings(name string) [2]string {
-	return [2]string{"X-Service-" + name, "X-Hasura-" + name}
-}
+// The two spellings of the beginning of headers of ours, ours first.
+const (
+	ownHeader   = "X-Service-"
+	aliasHeader = "X-Hasura-"
+)
 
-// Single returns the value of a header that has one, named without its prefix.
-// Our spelling wins over the other; an empty value counts as none. Different
-// values for one spelling are refused with bad-request.
+// Single returns the value of a header that has one, named without its prefix,
+// in canonical form. Our spelling wins over the other; an empty value counts as
+// none. Different values for one spelling are refused with bad-request.
 func Single(h http.Header, name string) (string, error) {
-	for _, spelling := range spellings(name) {
-		values := distinct(h.Values(spelling))
+	for _, prefix := range [...]string{ownHeader, aliasHeader} {
+		given := h[prefix+name]
+		if len(given) == 0 {
+			continue
+		}
+		values := distinct(given)
 		switch {
 		case len(values) > 1:
 			return "", domain.RefuseAt("$", domain.BadRequest, "%s: the header is given %d times, with different values",
-				strings.ToLower(spelling), len(h.Values(spelling)))
-		case len(values) == 1 && values[0] != "":
+				strings.ToLower(prefix+name), len(given))
+		case values[0] != "":
 			return clean(values[0]), nil
 		}
 	}
@@ -46,6 +51,9 @@ func Single(h http.Header, name string) (string, error) {
 
 // distinct returns the values without repetitions, in order.
 func distinct(values []string) []string {
+	if len(values) < 2 {
+		return values
+	}
 	var list []string
 	for _, v := range values {
 		if !slices.Contains(list, v) {
@@ -62,12 +70,18 @@ func clean(value string) string { return strings.ToValidUTF8(value, "\uFFFD") }
 // session gathers the session variables of a request and fixes the role.
 func session(h http.Header, role string) domain.Session {
 	variables := map[string]string{}
-	for _, prefix := range [2]string{"X-Hasura-", "X-Service-"} { // ours is written last, over the other
-		for name, values := range h {
-			if strings.HasPrefix(name, prefix) && isVariable(name[len(prefix):]) {
-				// Several values of a variable are a list, as for any header.
-				variables[domain.SessionVariable(clean(name))] = clean(strings.Join(values, ", "))
+	for name, values := range h {
+		rest, own := strings.CutPrefix(name, ownHeader)
+		if !own {
+			var alias bool
+			if rest, alias = strings.CutPrefix(name, aliasHeader); !alias {
+				continue
 			}
+		}
+		variable := domain.SessionVariable(clean(name))
+		if _, known := variables[variable]; isVariable(rest) && (own || !known) { // ours wins over the other
+			// Several values of a variable are a list, as for any header.
+			variables[variable] = clean(strings.Join(values, ", "))
 		}
 	}
 	variables[RoleVariable] = role
