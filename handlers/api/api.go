@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,7 @@ type API struct {
 	registry   *prometheus.Registry
 	log        Log
 
+	router  *chi.Mux
 	handler http.Handler
 	meters  meters
 	gzip    gzipPool
@@ -75,7 +77,8 @@ func New(cfg Config, deps Deps) *API {
 	a.looked = make(chan struct{})
 	a.registry.MustRegister(a.sockets.meter())
 	a.health.Store(&health{err: errNotLookedYet})
-	a.handler = a.routes()
+	a.router = a.routes()
+	a.handler = a.behindProxies(a.tell(a.router))
 	return a
 }
 
@@ -83,9 +86,9 @@ func New(cfg Config, deps Deps) *API {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
 // routes is the list of endpoints.
-func (a *API) routes() http.Handler {
+func (a *API) routes() *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(a.clientAddress(), a.tell, a.recover, a.cors, middleware.GetHead)
+	r.Use(a.recover, a.cors, middleware.GetHead)
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.notFound)
 
@@ -138,16 +141,25 @@ const (
 
 func (a *API) serves(p Part) bool { return slices.Contains(a.cfg.APIs, p) }
 
-// clientAddress finds out where a request comes from.
-func (a *API) clientAddress() func(http.Handler) http.Handler {
+// behindProxies finds out where requests come from that trusted proxies send on.
+func (a *API) behindProxies(next http.Handler) http.Handler {
 	if len(a.cfg.TrustedProxies) == 0 {
-		return middleware.ClientIPFromRemoteAddr
+		return next
 	}
 	var prefixes []string
 	for _, p := range a.cfg.TrustedProxies {
 		prefixes = append(prefixes, p.String())
 	}
-	return middleware.ClientIPFromXFF(prefixes...)
+	return middleware.ClientIPFromXFF(prefixes...)(next)
+}
+
+// clientOf is where a request comes from; the zero address where that is not known.
+func (a *API) clientOf(r *http.Request) netip.Addr {
+	if len(a.cfg.TrustedProxies) > 0 {
+		return middleware.GetClientIPAddr(r.Context())
+	}
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr) // a tool in this process has none
+	return peer.Addr().Unmap()
 }
 
 // notFound answers for every path and method that is not served.

@@ -2,12 +2,15 @@ package api
 
 import (
 	"context"
+	"encoding/binary"
+	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-chi/chi/v5/middleware"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"annals/domain"
@@ -15,9 +18,13 @@ import (
 )
 
 // exchange is what is known of one request and its answer. The endpoint fills
-// it in; the log line is written from it.
+// it in; the log line is written from it. It is the request's context as well,
+// and the router's, which would otherwise have two copies of the request made.
 type exchange struct {
+	context.Context
+	route     chi.Context
 	requestID string
+	client    netip.Addr
 	caller    *auth.Caller  // nil: not asked, or not let in
 	executed  time.Duration // how long the operation took; 0 when none ran
 	problem   *problem      // nil: success
@@ -31,7 +38,27 @@ func exchangeOf(r *http.Request) *exchange {
 }
 
 func withExchange(r *http.Request, x *exchange) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+	x.Context = r.Context()
+	return r.WithContext(x)
+}
+
+// Value implements [context.Context].
+func (x *exchange) Value(key any) any {
+	switch {
+	case key == exchangeKey{}:
+		return x
+	case key == chi.RouteCtxKey && x.route.Routes != nil:
+		return &x.route
+	}
+	return x.Context.Value(key)
+}
+
+// address is where the request comes from, as text.
+func (x *exchange) address() string {
+	if !x.client.IsValid() {
+		return ""
+	}
+	return x.client.String()
 }
 
 const requestIDHeader = "X-Request-Id"
@@ -47,9 +74,20 @@ const (
 func requestID(r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	if id == "" || len(id) > MaxRequestIDBytes || !utf8.ValidString(id) {
-		return uuid.NewString()
+		return newRequestID()
 	}
 	return id
+}
+
+// newRequestID is a random UUID. It tells requests apart and guards nothing, so
+// the runtime's own generator is good enough.
+func newRequestID() string {
+	var id uuid.UUID
+	binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	id[6] = id[6]&0x0f | 0x40 // version 4
+	id[8] = id[8]&0x3f | 0x80 // RFC 9562's variant
+	return id.String()
 }
 
 // enter finds out who asks.
@@ -84,7 +122,7 @@ func actor(r *http.Request, caller auth.Caller) domain.Actor {
 		Session:       auth.Redact(caller.Variables),
 		Credential:    caller.Credential,
 		RequestID:     exchangeOf(r).requestID,
-		RemoteAddress: middleware.GetClientIP(r.Context()),
+		RemoteAddress: exchangeOf(r).address(),
 		UserAgent:     cut(strings.ToValidUTF8(r.UserAgent(), "\uFFFD"), MaxUserAgentBytes),
 	}
 }

@@ -9,12 +9,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-chi/chi/v5/middleware"
 
 	"annals/domain"
 	"annals/domain/wire"
@@ -140,16 +137,17 @@ type httpInfo struct {
 // the log and the metrics.
 func (a *API) tell(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{requestID: requestID(r)}
+		start := a.meters.begin()
+		x := &exchange{requestID: requestID(r), client: a.clientOf(r)}
+		x.route.Routes = a.router
 		r = withExchange(r, x)
-		w.Header().Set(requestIDHeader, x.requestID)
-		written := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		done := a.meters.begin()
+		answer := a.pace(w)
+		answer.Header().Set(requestIDHeader, x.requestID)
 		defer func() {
-			done(r, statusCode(written))
-			a.log(r.Context(), Line{LineHTTP, levelOf(r, written), answered{r, x, written}})
+			a.meters.end(start, r, answer.statusCode())
+			a.log(x, Line{LineHTTP, levelOf(r, answer), answered{r, x, answer}})
 		}()
-		next.ServeHTTP(a.pace(written), r)
+		next.ServeHTTP(answer, r)
 	})
 }
 
@@ -158,19 +156,19 @@ func (a *API) tell(next http.Handler) http.Handler {
 type answered struct {
 	*http.Request
 	exchange *exchange
-	written  middleware.WrapResponseWriter
+	answer   *paced
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (a answered) MarshalJSON() ([]byte, error) { return encode(a.detail()), nil }
 
 func (a answered) detail() httpDetail {
-	r, x, w := a.Request, a.exchange, a.written
+	r, x, w := a.Request, a.exchange, a.answer
 	d := httpDetail{
-		Operation: operationDetail{RequestID: x.requestID, ResponseSize: w.BytesWritten(), Query: x.query},
+		Operation: operationDetail{RequestID: x.requestID, ResponseSize: w.size, Query: x.query},
 		HTTP: httpInfo{
-			Status: statusCode(w), Version: r.Proto, URL: r.URL.EscapedPath(), Method: r.Method,
-			IP: middleware.GetClientIP(r.Context()),
+			Status: w.statusCode(), Version: r.Proto, URL: r.URL.EscapedPath(), Method: r.Method,
+			IP: x.address(),
 		},
 	}
 	if encoding := w.Header().Get("Content-Encoding"); encoding != "" {
@@ -189,22 +187,13 @@ func (a answered) detail() httpDetail {
 	return d
 }
 
-// statusCode is the status of an answer. One that was never written is sent by
-// net/http as 200.
-func statusCode(w middleware.WrapResponseWriter) int {
-	if w.Status() == 0 {
-		return http.StatusOK
-	}
-	return w.Status()
-}
-
 // levelOf is error for every failure, as in v1.3. Probes that succeed are
 // told at debug level only.
-func levelOf(r *http.Request, w middleware.WrapResponseWriter) slog.Level {
+func levelOf(r *http.Request, w *paced) slog.Level {
 	switch {
-	case statusCode(w) >= http.StatusBadRequest:
+	case w.statusCode() >= http.StatusBadRequest:
 		return slog.LevelError
-	case slices.Contains([]string{healthzPath, readyzPath, metricsPath}, r.URL.Path):
+	case r.URL.Path == healthzPath, r.URL.Path == readyzPath, r.URL.Path == metricsPath:
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

@@ -2,11 +2,9 @@ package api
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -35,27 +33,29 @@ func newMeters(registry *prometheus.Registry) meters {
 	return m
 }
 
-// begin counts a request, and returns what is to be called once it is
-// answered.
-func (m meters) begin() func(*http.Request, int) {
-	start := time.Now()
+// begin counts a request that came.
+func (m meters) begin() (start time.Time) {
 	m.inFlight.Inc()
-	return func(r *http.Request, status int) {
-		m.inFlight.Dec()
-		m.duration.WithLabelValues(routeLabel(r), methodLabel(r), strconv.Itoa(status)).Observe(time.Since(start).Seconds())
-	}
+	return time.Now()
+}
+
+// end counts it as answered.
+func (m meters) end(start time.Time, r *http.Request, status int) {
+	m.inFlight.Dec()
+	m.duration.WithLabelValues(routeLabel(r), methodLabel(r), strconv.Itoa(status)).Observe(time.Since(start).Seconds())
 }
 
 // routeLabel is the pattern of the route that answered.
 func routeLabel(r *http.Request) string {
-	if c := chi.RouteContext(r.Context()); c != nil && c.RoutePattern() != "" {
-		return c.RoutePattern()
+	if r.Pattern != "" {
+		return r.Pattern
 	}
 	return otherLabel
 }
 
 func methodLabel(r *http.Request) string {
-	if slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions}, r.Method) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions:
 		return r.Method
 	}
 	return otherLabel

@@ -100,22 +100,27 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, keep bool) ([]byt
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	limited := http.MaxBytesReader(w, r.Body, limit)
-	var kept bytes.Buffer
-	sink := io.Discard
-	if keep {
-		kept.Grow(int(min(max(r.ContentLength, 0), firstBuffer)))
-		sink = &kept
-	}
-	_, err := io.Copy(sink, limited)
+	body, err := readAll(http.MaxBytesReader(w, r.Body, limit), r.ContentLength, keep)
 	var over *http.MaxBytesError
 	switch {
+	case err == nil:
+		return body, nil
 	case errors.As(err, &over):
 		return nil, tooLarge(limit)
-	case err != nil:
-		return nil, domain.RefuseAt("$", domain.BadRequest, "the request's body ended early")
 	}
-	return kept.Bytes(), nil
+	return nil, domain.RefuseAt("$", domain.BadRequest, "the request's body ended early")
+}
+
+// readAll reads a body that was announced to be so long; below 0: of any length.
+func readAll(body io.Reader, length int64, keep bool) ([]byte, error) {
+	if !keep {
+		_, err := io.Copy(io.Discard, body)
+		return nil, err
+	}
+	var kept bytes.Buffer
+	kept.Grow(int(min(max(length, 0), firstBuffer)) + bytes.MinRead) // the buffer wants that much room for the end
+	_, err := kept.ReadFrom(body)
+	return kept.Bytes(), err
 }
 
 // firstBuffer is how much memory a body gets before any of it has come: a

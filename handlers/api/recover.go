@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-
-	"github.com/go-chi/chi/v5/middleware"
 )
 
 // panicked is a panic as an error.
@@ -41,7 +39,7 @@ func (a *API) afterPanic(w http.ResponseWriter, r *http.Request, cause any) {
 		panic(cause) // net/http's own way of giving up an answer
 	}
 	failure := newPanicked(cause)
-	if w.(middleware.WrapResponseWriter).Status() != 0 {
+	if w.(*paced).status != 0 {
 		a.logInternal(r, failure)
 		panic(http.ErrAbortHandler)
 	}
