@@ -48,6 +48,9 @@ func pipeline(ctx context.Context, conn *pgconn.PgConn, statements []bound, a *a
 			return nil, err
 		}
 	}
+	if len(statements) == 1 && known.names[statements[0].sql] != nil {
+		return alone(ctx, conn, known.names[statements[0].sql], statements[0], a)
+	}
 	p := conn.StartPipeline(ctx)
 	sent := known.send(p, statements)
 	if err := p.Sync(); err != nil {
@@ -63,6 +66,15 @@ func pipeline(ctx context.Context, conn *pgconn.PgConn, statements []bound, a *a
 		return nil, failed
 	}
 	return sets, nil
+}
+
+// alone runs one statement that is prepared, as a pipeline of it would, for less.
+func alone(ctx context.Context, conn *pgconn.PgConn, known *pgconn.StatementDescription, s bound, a *allowance) ([]*rowset, error) {
+	set, err := drain(conn.ExecStatement(ctx, known, s.values, nil, nil), a)
+	if err != nil {
+		return nil, &failure{err, s}
+	}
+	return []*rowset{set}, nil
 }
 
 // failure is an error of a statement, with the statement.

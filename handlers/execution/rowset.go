@@ -37,9 +37,10 @@ func (s *rowset) free() {
 
 // allowance is what an operation may still read.
 type allowance struct {
-	config Config
-	rows   int
-	bytes  int64
+	rows     int
+	bytes    int64
+	maxRows  int
+	maxBytes int64
 }
 
 // How much one operation may read where nothing else is said.
@@ -49,14 +50,15 @@ const (
 )
 
 // allowed begins the count of what an operation reads.
-func (c Config) allowed() *allowance {
-	if c.MaxRows = cmp.Or(c.MaxRows, DefaultMaxRows); c.MaxRows < 0 {
-		c.MaxRows = math.MaxInt
+func (c *Config) allowed() *allowance {
+	rows, bytes := cmp.Or(c.MaxRows, DefaultMaxRows), cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	if rows < 0 {
+		rows = math.MaxInt
 	}
-	if c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes); c.MaxBytes < 0 {
-		c.MaxBytes = math.MaxInt64
+	if bytes < 0 {
+		bytes = math.MaxInt64
 	}
-	return &allowance{c, c.MaxRows, c.MaxBytes}
+	return &allowance{rows, bytes, rows, bytes}
 }
 
 // take counts one row of so many bytes. Nil allows any number.
@@ -69,10 +71,10 @@ func (a *allowance) take(bytes int) error {
 	switch {
 	case a.rows < 0:
 		return domain.RefuseAt("$", domain.NotSupported,
-			"the operation reads more than %d rows: ask for fewer at a time with limit, or raise --max-rows", a.config.MaxRows)
+			"the operation reads more than %d rows: ask for fewer at a time with limit, or raise --max-rows", a.maxRows)
 	case a.bytes < 0:
 		return domain.RefuseAt("$", domain.NotSupported,
-			"the rows that the operation reads have more than %d bytes: ask for fewer at a time with limit, or raise --max-result-size", a.config.MaxBytes)
+			"the rows that the operation reads have more than %d bytes: ask for fewer at a time with limit, or raise --max-result-size", a.maxBytes)
 	}
 	return nil
 }
