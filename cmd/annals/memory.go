@@ -11,8 +11,9 @@ const (
 	// collectAt is how large the heap may always grow before it is collected: with
 	// little alive, the runtime's own rule would collect hundreds of times a second.
 	collectAt = 128 << 20
-	// largestGrowth and leastGrowth bound by how many percent of what is alive the heap grows between collections.
-	largestGrowth, leastGrowth = 400, 100
+	// largestGrowth and leastGrowth bound by how many percent of what is alive the heap grows between collections. The
+	// runtime lets a heap grow by that much of 4 MB at least: to 64 MB, which a service that answers may take.
+	largestGrowth, leastGrowth = 1600, 100
 )
 
 // tuneCollector collects garbage seldom while the heap is small, and as the
