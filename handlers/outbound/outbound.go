@@ -74,6 +74,7 @@ type Config struct {
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	transport   *http.Transport
+	plain       plain
 	maxResponse int64
 	userAgent   []string // as a header's values
 	addresses   addresses
@@ -82,8 +83,10 @@ type Client struct {
 // New makes a client. A name in Deny that is not one of [Ranges] is a mistake
 // of the caller, and panics.
 func New(c Config) *Client {
+	t := transport(c)
 	return &Client{
-		transport:   transport(c),
+		transport:   t,
+		plain:       plain{transport: t},
 		maxResponse: cmp.Or(c.MaxResponse, DefaultMaxResponse),
 		userAgent:   []string{cmp.Or(c.UserAgent, DefaultUserAgent)},
 	}
@@ -138,39 +141,58 @@ func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
 }
 
 func (c *Client) exchange(ctx context.Context, r Request) (Response, error) {
-	timeout := cmp.Or(r.Timeout, DefaultTimeout)
-	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	var connected atomic.Bool
-	limited = httptrace.WithClientTrace(limited, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-
-	request, err := c.request(limited, r)
+	to, err := c.addresses.find(r.URL)
+	if err != nil {
+		return Response{}, &Error{Kind: InvalidURL, URL: r.URL, Err: err}
+	}
+	request, err := c.request(ctx, to, r)
 	if err != nil {
 		return Response{}, err
 	}
-	answer, err := c.transport.RoundTrip(request) // not a client's Do: nobody is redirected, and there are no cookies
-	if err != nil {
-		return Response{}, classify(ctx, err, connected.Load())
+	one := call{Request: request, ctx: ctx, address: to.plain, deadline: deadline(ctx, r), limit: cmp.Or(r.MaxResponse, c.maxResponse)}
+	send := c.roundTrip
+	if c.plain.takes(to, request) {
+		send = c.plain.send
 	}
-	defer answer.Body.Close()
-	response := Response{Status: answer.StatusCode, Header: answer.Header}
-	response.Body, response.Truncated, err = readAtMost(answer.Body, answer.ContentLength, cmp.Or(r.MaxResponse, c.maxResponse))
+	response, connected, err := send(one)
 	if err != nil {
-		return Response{}, classify(ctx, err, true)
+		return Response{}, classify(ctx, err, connected)
 	}
 	return response, nil
 }
 
-func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
-	address, err := c.addresses.find(r.URL)
-	if err != nil {
-		return nil, &Error{Kind: InvalidURL, URL: r.URL, Err: err}
+// deadline is when a request's time is over.
+func deadline(ctx context.Context, r Request) time.Time {
+	at := time.Now().Add(cmp.Or(r.Timeout, DefaultTimeout))
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(at) {
+		return earlier
 	}
+	return at
+}
+
+// roundTrip makes an exchange by the transport, and says whether there was a
+// connection.
+func (c *Client) roundTrip(one call) (Response, bool, error) {
+	ctx, cancel := context.WithDeadline(one.ctx, one.deadline)
+	defer cancel()
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	answer, err := c.transport.RoundTrip(one.WithContext(ctx)) // not a client's Do: nobody is redirected, and there are no cookies
+	if err != nil {
+		return Response{}, connected.Load(), err
+	}
+	defer answer.Body.Close()
+	response := Response{Status: answer.StatusCode, Header: answer.Header}
+	response.Body, response.Truncated, err = readAtMost(answer.Body, answer.ContentLength, one.limit)
+	return response, true, err
+}
+
+func (c *Client) request(ctx context.Context, to address, r Request) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodPost), "", bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, &Error{Kind: InvalidURL, URL: r.URL, Err: err}
 	}
-	request.URL, request.Host = address, address.Host
+	request.URL, request.Host = to.URL, to.Host
 	if r.Header != nil {
 		request.Header = r.Header
 	}
@@ -206,4 +228,7 @@ func readAtMost(body io.Reader, announced, limit int64) ([]byte, bool, error) {
 func (c *Client) UserAgent() string { return c.userAgent[0] }
 
 // Close drops the connections that are kept for later requests.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.transport.CloseIdleConnections()
+	c.plain.drop(time.Now())
+}

@@ -1,6 +1,7 @@
 package outbound_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"io"
@@ -126,6 +127,57 @@ func TestTheTimeoutCoversHeadersAndBody(t *testing.T) {
 		require.Equal(t, outbound.ResponseTimeout, failed.Kind)
 		require.Equal(t, "ResponseTimeout", failed.Error())
 		require.True(t, failed.Timeout())
+	}
+}
+
+func TestAnAnswerMayComeCompressedAndBehindWordThatItIsOnItsWay(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			_, _ = io.WriteString(w, "plain")
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		packed := gzip.NewWriter(w)
+		_, _ = packed.Write([]byte("packed"))
+		_ = packed.Close()
+	})
+	c := client(t, outbound.Config{})
+	for range 2 {
+		response, err := c.Send(t.Context(), outbound.Request{URL: server.URL, Header: http.Header{}})
+		require.NoError(t, err)
+		require.Equal(t, "packed", string(response.Body))
+		require.Empty(t, response.Header.Get("Content-Encoding"))
+		require.Empty(t, response.Header.Get("Content-Length"))
+		response, err = c.Send(t.Context(), outbound.Request{URL: server.URL, Header: http.Header{"Accept-Encoding": {"identity"}}})
+		require.NoError(t, err)
+		require.Equal(t, "plain", string(response.Body))
+	}
+}
+
+func TestWhoeverGivesUpIsNotKeptWaiting(t *testing.T) {
+	ctx, giveUp := context.WithCancel(t.Context())
+	server := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		giveUp()
+		<-r.Context().Done()
+	})
+	_, err := client(t, outbound.Config{}).Send(ctx, outbound.Request{URL: server.URL})
+	var failed *outbound.Error
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, outbound.Cancelled, failed.Kind, "%v", failed)
+}
+
+func TestABodyOfAnyLengthArrivesWhole(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(body)
+	})
+	c := client(t, outbound.Config{})
+	for _, length := range []int{0, 1, 4 << 10, 64 << 10, 64<<10 + 1, 1 << 20} {
+		sent := strings.Repeat("x", length)
+		response, err := c.Send(t.Context(), outbound.Request{URL: server.URL, Body: []byte(sent)})
+		require.NoError(t, err)
+		require.True(t, sent == string(response.Body), "%d bytes", length)
 	}
 }
 
