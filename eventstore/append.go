@@ -3,6 +3,7 @@ package eventstore
 import (
 	"context"
 	_ "embed"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -40,6 +41,14 @@ func (e Expected) parameter() *int64 {
 		return nil
 	}
 	return &e.position
+}
+
+// binary is the parameter in PostgreSQL's binary form.
+func (e Expected) binary() []byte {
+	if !e.exact {
+		return nil
+	}
+	return binary.BigEndian.AppendUint64(nil, uint64(e.position))
 }
 
 // VersionConflict says that the log did not end where the writer expected it
@@ -80,15 +89,16 @@ func (s *Store) AppendTx(ctx context.Context, tx pgx.Tx, expected Expected, even
 	if err := validate(events); err != nil {
 		return nil, err
 	}
-	return appendEvents(ctx, tx, expected, events)
+	return appendEvents(ctx, tx.Conn(), expected, events, true)
 }
 
-// appendEvents is one statement and so one round trip.
-func appendEvents(ctx context.Context, q Querier, expected Expected, events []Event) (recorded []Recorded, err error) {
+// appendEvents is one statement and so one round trip. Its commit wakes the
+// followers, but for a single event only if hint says so.
+func appendEvents(ctx context.Context, conn *pgx.Conn, expected Expected, events []Event, hint bool) (recorded []Recorded, err error) {
 	if len(events) == 1 {
-		recorded, err = appendOne(ctx, q, expected, &events[0])
+		recorded, err = appendOne(ctx, conn, expected, &events[0], hint)
 	} else {
-		recorded, err = appendSeveral(ctx, q, expected, events)
+		recorded, err = appendSeveral(ctx, conn, expected, events)
 	}
 	if conflict := (VersionConflict{}); err != nil && !errors.As(err, &conflict) {
 		err = fmt.Errorf("append %d events beginning with %s: %w", len(events), events[0].Type, err)
@@ -102,16 +112,16 @@ var appendOneSQL string
 //go:embed append_one_with_objects.sql
 var appendOneWithObjectsSQL string
 
-func appendOne(ctx context.Context, q Querier, expected Expected, e *Event) ([]Recorded, error) {
+func appendOne(ctx context.Context, conn *pgx.Conn, expected Expected, e *Event, hint bool) ([]Recorded, error) {
 	for {
-		r, err := tryAppendOne(ctx, q, expected, e)
+		r, err := tryAppendOne(ctx, conn, expected, e, hint)
 		if err == nil {
 			return []Recorded{r}, nil
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return nil, err
 		}
-		head, err := scanHead(q.QueryRow(ctx, headSQL))
+		head, err := scanHead(conn.QueryRow(ctx, headSQL))
 		if err != nil {
 			return nil, err
 		}
@@ -123,43 +133,44 @@ func appendOne(ctx context.Context, q Querier, expected Expected, e *Event) ([]R
 }
 
 // tryAppendOne returns pgx.ErrNoRows if the log does not end as expected.
-func tryAppendOne(ctx context.Context, q Querier, expected Expected, e *Event) (Recorded, error) {
+func tryAppendOne(ctx context.Context, conn *pgx.Conn, expected Expected, e *Event, hint bool) (Recorded, error) {
 	f := e.fields()
 	digest := chain.Digest(chain.Encode(nil, f))
-	statement, args := appendOneSQL, []any{
-		expected.parameter(), digest[:],
-		pgtype.UUID{Bytes: e.ID, Valid: true}, f.Type, f.Args, f.Changes, f.Actor, f.Comment,
-		e.batch(), e.batchIndex(), int32(e.SchemaVersion),
+	statement, values := statement{"annals_append_one", appendOneSQL}, [][]byte{
+		expected.binary(), digest[:], f.ID, f.Type, f.Args, f.Changes, f.Actor, f.Comment,
+		f.Batch, f.BatchIndex, f.SchemaVersion, boolean(hint),
 	}
 	if len(e.Objects) > 0 {
-		var kinds, keys []string
-		for o := range e.objects() {
-			kinds, keys = append(kinds, o.Kind), append(keys, o.Key)
+		kinds, keys, err := e.objectColumns(conn.TypeMap())
+		if err != nil {
+			return Recorded{}, err
 		}
-		statement, args = appendOneWithObjectsSQL, append(args, kinds, keys)
+		statement.name, statement.sql = "annals_append_one_with_objects", appendOneWithObjectsSQL
+		values = append(values, kinds, keys)
 	}
-	r := Recorded{Event: *e}
-	var prevHash, hash []byte
-	err := q.QueryRow(ctx, statement, args...).Scan(&r.Position, &r.RecordedAt, &prevHash, &hash, nil)
+	row, err := statement.run(ctx, conn, values...)
 	if err != nil {
 		return Recorded{}, err
 	}
-	r.RecordedAt = r.RecordedAt.UTC()
-	copy(r.PrevHash[:], prevHash)
-	copy(r.Hash[:], hash)
-	return r, nil
+	if row == nil {
+		return Recorded{}, pgx.ErrNoRows
+	}
+	return Recorded{
+		Event: *e, Position: parseInt8(row[0]), RecordedAt: timeOf(parseInt8(row[1])),
+		PrevHash: [32]byte(row[2]), Hash: [32]byte(row[3]),
+	}, nil
 }
 
 //go:embed append_events.sql
 var appendEventsSQL string
 
-func appendSeveral(ctx context.Context, q Querier, expected Expected, events []Event) ([]Recorded, error) {
+func appendSeveral(ctx context.Context, conn *pgx.Conn, expected Expected, events []Event) ([]Recorded, error) {
 	var (
 		position   int64
 		recordedAt *time.Time
 		links      pgtype.FlatArray[[]byte]
 	)
-	err := q.QueryRow(ctx, appendEventsSQL, newColumns(events).parameters(expected)...).Scan(&position, &recordedAt, &links)
+	err := conn.QueryRow(ctx, appendEventsSQL, newColumns(events).parameters(expected)...).Scan(&position, &recordedAt, &links)
 	if err != nil {
 		return nil, err
 	}
@@ -240,4 +251,17 @@ func (e *Event) objects() iter.Seq[Object] {
 			}
 		}
 	}
+}
+
+// objectColumns are the objects turned on their side, in PostgreSQL's binary form.
+func (e *Event) objectColumns(types *pgtype.Map) (kinds, keys []byte, err error) {
+	var column [2][]string
+	for o := range e.objects() {
+		column[0], column[1] = append(column[0], o.Kind), append(column[1], o.Key)
+	}
+	if kinds, err = types.Encode(pgtype.TextArrayOID, pgtype.BinaryFormatCode, column[0], nil); err != nil {
+		return nil, nil, err
+	}
+	keys, err = types.Encode(pgtype.TextArrayOID, pgtype.BinaryFormatCode, column[1], nil)
+	return kinds, keys, err
 }

@@ -5,13 +5,12 @@ with head as (
     hash = annals.link(hash, position + 1, greatest(statement_timestamp(), recorded_at), $2)
   where only_row and ($1::bigint is null or position = $1)
   returning position, recorded_at, prev_hash, hash
-), event as (
-  insert into annals.events
-    (position, id, type, args, changes, actor, comment, batch, batch_index, schema_version, recorded_at, prev_hash, hash)
-  select position, $3::uuid, $4, $5::json, $6::json, $7::json, $8, $9::uuid, $10::int, $11::int, recorded_at, prev_hash, hash
-  from head
 ), objects as (
   insert into annals.event_objects (kind, key, position)
-  select o.kind, o.key, head.position from head, unnest($12::text[], $13::text[]) as o(kind, key)
+  select o.kind, o.key, head.position from head, unnest($13::text[], $14::text[]) as o(kind, key)
 )
-select position, recorded_at, prev_hash, hash, pg_notify('annals_events', position::text) from head
+insert into annals.events
+  (position, id, type, args, changes, actor, comment, batch, batch_index, schema_version, recorded_at, prev_hash, hash)
+select position, $3::uuid, $4, $5::json, $6::json, $7::json, $8, $9::uuid, $10::int, $11::int, recorded_at, prev_hash, hash
+from head
+returning position, recorded_at, prev_hash, hash, case when $12::boolean then pg_notify('annals_events', position::text) end

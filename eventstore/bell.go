@@ -9,12 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-const (
-	// channel is where an append says that there is something to read.
-	channel = "annals_events"
-	// hangUpLimit is how long to be polite to a server that is not heard again.
-	hangUpLimit = 2 * time.Second
-)
+// channel is where an append says that there is something to read.
+const channel = "annals_events"
 
 // A bell tells the followers of a Store that events were appended, by whichever
 // node. It holds a connection of its own for as long as anyone listens; the

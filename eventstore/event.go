@@ -115,3 +115,10 @@ func (e *Event) fields() chain.Fields {
 }
 
 func int4(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(int32(n))) }
+
+func boolean(b bool) []byte {
+	if b {
+		return []byte{1}
+	}
+	return []byte{0}
+}

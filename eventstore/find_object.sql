@@ -6,10 +6,8 @@ join annals.events using (position)
 where event_objects.kind = $8 and event_objects.key = $9
   and ($1::text is null or type = $1)
   and ($2::text is null or $2 in (actor ->> 'role', actor ->> 'credential', actor ->> 'request_id'))
-  and ($3::timestamptz is null or position >= (
-    select e.position from annals.events e where e.recorded_at >= $3 order by e.recorded_at, e.position limit 1))
-  and ($4::timestamptz is null or position <= (
-    select e.position from annals.events e where e.recorded_at < $4 order by e.recorded_at desc, e.position desc limit 1))
+  and ($3::timestamptz is null or position > annals.position_before($3))
+  and ($4::timestamptz is null or position <= annals.position_before($4))
   and ($5::bigint is null or position < $5)
   and ($6::bigint is null or position > $6)
 order by position desc

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -170,21 +171,27 @@ func rolledBack(err error) bool {
 }
 
 func (s *Store) commitAlone(c *call) {
-	c.recorded, c.err = appendEvents(c.ctx, s.pool, c.expected, c.events)
+	c.err = s.pool.AcquireFunc(c.ctx, func(conn *pgxpool.Conn) (err error) {
+		c.recorded, err = appendEvents(c.ctx, conn.Conn(), c.expected, c.events, false)
+		return err
+	})
+	if c.err == nil && len(c.events) == 1 {
+		s.hinter.hint(c.recorded[0].Position)
+	}
 }
 
 // commitTogether writes what all calls bring in one transaction. A call whose
 // expectation fails is left out.
 func (s *Store) commitTogether(ctx context.Context, batch []*call) error {
 	if !anyExact(batch) {
-		return appendAccepted(ctx, s.pool, batch)
+		return s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return appendAccepted(ctx, conn.Conn(), batch) })
 	}
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		head, err := s.Lock(ctx, tx)
 		if err != nil {
 			return err
 		}
-		return appendAccepted(ctx, tx, accept(head.Position, batch))
+		return appendAccepted(ctx, tx.Conn(), accept(head.Position, batch))
 	})
 }
 
@@ -210,7 +217,7 @@ func accept(head int64, batch []*call) []*call {
 	return accepted
 }
 
-func appendAccepted(ctx context.Context, q Querier, accepted []*call) error {
+func appendAccepted(ctx context.Context, conn *pgx.Conn, accepted []*call) error {
 	var events []Event
 	for _, c := range accepted {
 		events = append(events, c.events...)
@@ -218,7 +225,7 @@ func appendAccepted(ctx context.Context, q Querier, accepted []*call) error {
 	if len(events) == 0 {
 		return nil
 	}
-	recorded, err := appendEvents(ctx, q, Any(), events)
+	recorded, err := appendEvents(ctx, conn, Any(), events, true)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,14 @@ package eventstore_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -156,17 +158,51 @@ func TestACallerWhoStopsWaitingHasWrittenNothing(t *testing.T) {
 	require.EqualValues(t, 1, storetest.Verified(t, store).Position)
 }
 
+func TestACallerWhoLeavesTheServerWaitingHasWrittenNothing(t *testing.T) {
+	store, pool := open(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	bored := errors.New("bored")
+	var left outcome
+	var wg sync.WaitGroup
+	lockedWhile(t, store, pool, func() {
+		wg.Go(func() { left = appending(ctx, store, eventstore.Any(), storetest.NewEvent("left"))() })
+		until(t, func() bool { return waitingForLocks(t, pool) == 1 })
+		cancel(bored)
+		wg.Wait()
+		until(t, func() bool { return waitingForLocks(t, pool) == 0 })
+	})
+	require.ErrorIs(t, left.err, bored)
+	require.Equal(t, []int64{1}, positionsOf(storetest.Append(t, store, storetest.NewEvent("next"))), "on a connection that answers for itself")
+	require.EqualValues(t, 1, storetest.Verified(t, store).Position)
+}
+
+func TestAServerThatGoesAwayInAnAppendIsAnErrorOfThatAppendAlone(t *testing.T) {
+	store, pool := open(t)
+	var lost outcome
+	var wg sync.WaitGroup
+	lockedWhile(t, store, pool, func() {
+		wg.Go(func() { lost = appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("lost"))() })
+		until(t, func() bool { return waitingForLocks(t, pool) == 1 })
+		_, err := pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+		require.NoError(t, err)
+		wg.Wait()
+	})
+	var refused *pgconn.PgError
+	require.ErrorAs(t, lost.err, &refused)
+	require.Equal(t, "57P01", refused.Code, "the server's own words, not only that nothing came")
+	require.Equal(t, []int64{1}, positionsOf(storetest.Append(t, store, storetest.NewEvent("next"))))
+}
+
 func TestALeaderWhoseCallerIsGoneStillCommitsForTheOthers(t *testing.T) {
 	store, pool := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	leader := storetest.NewEvent("leader")
-	// Somebody holds the leader's id, so that the commit can be found half done.
+	// Somebody holds the leader's position, so that the commit can be found half done.
 	holder, err := pool.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = holder.Exec(t.Context(), `insert into annals.events values (999, $1, '', '{}', '{}', '{}', null, null, null, 1, now(), '', '')`, leader.ID)
+	_, err = holder.Exec(t.Context(), `insert into annals.events values (2, gen_random_uuid(), '', '{}', '{}', '{}', null, null, null, 1, now(), '', '')`)
 	require.NoError(t, err)
 	outcomes := crowd(t, store, pool,
-		appending(ctx, store, eventstore.Any(), leader),
+		appending(ctx, store, eventstore.Any(), storetest.NewEvent("leader")),
 		appending(t.Context(), store, eventstore.Any(), storetest.NewEvent("other")),
 	)
 	until(t, func() bool { return eventstore.Waiting(store) == 0 && waitingForLocks(t, pool) == 1 })

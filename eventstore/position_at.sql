@@ -1,6 +1,2 @@
--- The last event recorded at or before a time.
-select position
-from annals.events
-where recorded_at <= $1
-order by recorded_at desc, position desc
-limit 1
+-- Where the log ended at a time, which counts in microseconds: the last event recorded at or before it.
+select annals.position_before($1::timestamptz + interval '1 microsecond')

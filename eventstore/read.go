@@ -129,9 +129,6 @@ var positionAtSQL string
 func (s *Store) PositionAt(ctx context.Context, q Querier, t time.Time) (int64, error) {
 	var position int64
 	err := q.QueryRow(ctx, positionAtSQL, t).Scan(&position)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, nil
-	}
 	if err != nil {
 		return 0, fmt.Errorf("find the position at %s: %w", t.Format(time.RFC3339Nano), err)
 	}

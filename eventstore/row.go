@@ -20,6 +20,8 @@ func binaryResults() pgx.QueryResultFormats { return pgx.QueryResultFormats{pgx.
 // Go's scale.
 const databaseEpoch = 946_684_800_000_000
 
+func parseInt8(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) }
+
 func timeOf(recordedAt int64) time.Time { return time.UnixMicro(recordedAt + databaseEpoch).UTC() }
 
 // A row is an event as it came over the wire. Its bytes belong to the
@@ -40,12 +42,12 @@ func parseRow(v [][]byte) (r row, err error) {
 	if len(v) != 13 || len(v[0]) != 8 || len(v[1]) != 16 || len(v[9]) != 4 || len(v[10]) != 8 {
 		return row{}, errMalformed
 	}
-	r.position = int64(binary.BigEndian.Uint64(v[0]))
+	r.position = parseInt8(v[0])
 	r.fields = chain.Fields{
 		ID: v[1], Type: v[2], Args: v[3], Changes: v[4], Actor: v[5],
 		Comment: v[6], Batch: v[7], BatchIndex: v[8], SchemaVersion: v[9],
 	}
-	r.recordedAt = int64(binary.BigEndian.Uint64(v[10]))
+	r.recordedAt = parseInt8(v[10])
 	if len(v[11]) != 32 || len(v[12]) != 32 {
 		return r, fmt.Errorf("event %d: a hash is not 32 bytes long", r.position)
 	}

@@ -72,6 +72,7 @@ type Store struct {
 	config Config
 	group  group
 	bell   *bell
+	hinter hinter
 }
 
 // New is the log in the database of the pool, which must be migrated. A Store
@@ -83,7 +84,7 @@ func New(pool *pgxpool.Pool, config Config) *Store {
 	if config.CommitTimeout <= 0 {
 		config.CommitTimeout = DefaultCommitTimeout
 	}
-	return &Store{pool: pool, config: config, bell: newBell(pool, config.PollInterval)}
+	return &Store{pool: pool, config: config, bell: newBell(pool, config.PollInterval), hinter: hinter{pool: pool}}
 }
 
 // A Querier is a pool, a connection or a transaction.
