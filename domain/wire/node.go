@@ -17,7 +17,7 @@ func Decode[T any](v Value, f func(Node) T) (T, error) { return DecodeAt("$", v,
 // DecodeAt is Decode for a value that lies at a path of its document.
 func DecodeAt[T any](path Path, v Value, f func(Node) T) (T, error) {
 	var fault *domain.Error
-	result := f(Node{value: v, present: true, path: path, fault: &fault})
+	result := f(Node{value: v, present: true, around: path, step: step{item: nowhere}, fault: &fault})
 	if fault != nil {
 		var zero T
 		return zero, fault
@@ -30,8 +30,11 @@ func DecodeAt[T any](path Path, v Value, f func(Node) T) (T, error) {
 type Node struct {
 	value   Value
 	present bool
-	path    Path
 	fault   **domain.Error
+	// around is the path of the value that it is in, and step leads from there to
+	// it: few paths are ever asked for.
+	around Path
+	step   step
 }
 
 // Present reports whether the value is there and not null.
@@ -41,7 +44,7 @@ func (n Node) Present() bool { return n.present && n.value.kind != Null && *n.fa
 func (n Node) Given() bool { return n.present && *n.fault == nil }
 
 // Path returns the node's place.
-func (n Node) Path() Path { return n.path }
+func (n Node) Path() Path { return n.around.to(n.step) }
 
 // Value returns the value as parsed.
 func (n Node) Value() Value { return n.value }
@@ -57,7 +60,7 @@ func (n Node) Fail(format string, args ...any) {
 // FailCode reports a fault with a code of its own.
 func (n Node) FailCode(code domain.Code, format string, args ...any) {
 	if *n.fault == nil {
-		*n.fault = domain.RefuseAt(string(n.path), code, format, args...)
+		*n.fault = domain.RefuseAt(string(n.Path()), code, format, args...)
 	}
 }
 
@@ -72,29 +75,30 @@ func (n Node) Field(name string) Node {
 	if !ok && n.present {
 		n.Fail("key %q not found", name)
 	}
-	return Node{value: v, present: ok, path: n.path.Key(name), fault: n.fault}
+	return Node{value: v, present: ok, around: n.Path(), step: step{name: name}, fault: n.fault}
 }
 
 // Optional returns a member that may be absent; null counts as absent.
 func (n Node) Optional(name string) Node {
 	n.object()
 	v, ok := n.value.Lookup(name)
-	return Node{value: v, present: ok && v.kind != Null, path: n.path.Key(name), fault: n.fault}
+	return Node{value: v, present: ok && v.kind != Null, around: n.Path(), step: step{name: name}, fault: n.fault}
 }
 
 // Member is Optional for a member whose null has a meaning: see [Node.Given].
 func (n Node) Member(name string) Node {
 	n.object()
 	v, ok := n.value.Lookup(name)
-	return Node{value: v, present: ok, path: n.path.Key(name), fault: n.fault}
+	return Node{value: v, present: ok, around: n.Path(), step: step{name: name}, fault: n.fault}
 }
 
 // Members yields the members of an object in order.
 func (n Node) Members() iter.Seq2[string, Node] {
 	n.object()
+	path := n.Path()
 	return func(yield func(string, Node) bool) {
 		for name, value := range n.value.Members() {
-			if !yield(name, Node{value: value, present: true, path: n.path.Key(name), fault: n.fault}) {
+			if !yield(name, Node{value: value, present: true, around: path, step: step{name: name}, fault: n.fault}) {
 				return
 			}
 		}
@@ -106,9 +110,10 @@ func (n Node) Items() []Node {
 	if !n.expect(Array, "[]") {
 		return nil
 	}
+	path := n.Path()
 	items := make([]Node, len(n.value.items))
 	for i, v := range n.value.items {
-		items[i] = Node{value: v, present: true, path: n.path.Index(i), fault: n.fault}
+		items[i] = Node{value: v, present: true, around: path, step: step{item: i + 1}, fault: n.fault}
 	}
 	return items
 }
@@ -275,10 +280,10 @@ func (n Node) OneOf(choices ...string) string {
 }
 
 // GoString lets a node print readably in a failed test.
-func (n Node) GoString() string { return fmt.Sprintf("wire.Node(%s)", n.path) }
+func (n Node) GoString() string { return fmt.Sprintf("wire.Node(%s)", n.Path()) }
 
 // At returns the node as if it lay at another path.
 func (n Node) At(path Path) Node {
-	n.path = path
+	n.around, n.step = path, step{item: nowhere}
 	return n
 }

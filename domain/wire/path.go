@@ -17,6 +17,27 @@ func (p Path) Key(name string) Path {
 // Index returns the path of an item.
 func (p Path) Index(i int) Path { return p + "[" + Path(strconv.Itoa(i)) + "]" }
 
+// step leads from an object or array to a value in it: its name, or the place of an
+// item.
+type step struct {
+	name string
+	item int // 0: a member; else one more than the item's index, or nowhere
+}
+
+// nowhere is a step that leads to where it begins.
+const nowhere = -1
+
+// to returns the path that a step leads to.
+func (p Path) to(s step) Path {
+	switch s.item {
+	case nowhere:
+		return p
+	case 0:
+		return p.Key(s.name)
+	}
+	return p.Index(s.item - 1)
+}
+
 func isPlain(name string) bool {
 	for i := 0; i < len(name); i++ {
 		c := name[i]

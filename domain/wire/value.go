@@ -100,13 +100,11 @@ func Parse(data []byte) (Value, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Value{}, domain.RefuseAt("$", domain.InvalidJSON, "Error in $: not enough input")
 	}
-	dec := decoders.Get().(*jsontext.Decoder)
-	dec.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
+	p := parsers.Get().(*parser)
 	if len(data) <= keptText {
-		defer decoders.Put(dec)
+		defer parsers.Put(p)
 	}
-	var nested [8]step // few documents nest deeper
-	p := parser{dec: dec, at: nested[:0]}
+	p.begin(data)
 	v, err := p.value()
 	if err == nil {
 		err = p.end()
@@ -121,8 +119,8 @@ func Parse(data []byte) (Value, error) {
 	return Value{}, notJSON(err)
 }
 
-// decoders are used again, unless they hold a text that is longer than keptText.
-var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+// parsers are used again, unless they hold a text that is longer than keptText.
+var parsers = sync.Pool{New: func() any { return new(parser) }}
 
 const keptText = 64 << 10
 
@@ -154,26 +152,21 @@ func notJSON(err error) *domain.Error {
 
 // parser reads values off a text, and knows where it is.
 type parser struct {
-	dec *jsontext.Decoder
-	at  []step
+	text bytes.Buffer
+	dec  jsontext.Decoder
+	at   []step
 }
 
-// step leads from an object or array to the value that is being read: its name, or
-// the place of an item.
-type step struct {
-	name string
-	item int // 0: a member; else one more than the item's index
+func (p *parser) begin(data []byte) {
+	p.text, p.at = *bytes.NewBuffer(data), p.at[:0]
+	p.dec.Reset(&p.text, jsontext.AllowDuplicateNames(true))
 }
 
 // fail refuses the text because of the value that is being read.
 func (p *parser) fail(format string, args ...any) error {
 	path := Path("$")
 	for _, s := range p.at {
-		if s.item > 0 {
-			path = path.Index(s.item - 1)
-		} else {
-			path = path.Key(s.name)
-		}
+		path = path.to(s)
 	}
 	return domain.RefuseAt(string(path), domain.ParseFailed, format, args...)
 }
