@@ -114,7 +114,7 @@ func Build(r *schema.Role, req Request) (*Operation, error) {
 func (b *builder) finish(op *Operation, size extent) {
 	op.Session = sortedKeys(b.session)
 	op.Variables = sortedKeys(b.needed)
-	op.checks = b.checks
+	op.checks, op.reading = b.checks, &builder{}
 	op.shapedBy = map[string]shaping{}
 	for name := range b.shaped {
 		op.shapedBy[name] = shapingOf(b.variables[name])

@@ -47,6 +47,7 @@ type Operation struct {
 	shapedBy map[string]shaping
 	absent   map[string]bool
 	checks   []variableCheck
+	reading  *builder // an empty one: see reader
 }
 
 // Root is one root field.

@@ -73,10 +73,10 @@ func (op *Operation) fitsShape(given givenVariables) bool {
 
 // fitsTypes reads the variables again as they were read before.
 func (op *Operation) fitsTypes(given givenVariables) bool {
-	at, b := newPlace(), &builder{}
+	at := newPlace()
 	for _, c := range op.checks {
 		v := op.now(c.name, given).value
-		if read := c.read(b, at, v); at.failed() || !v.is(read) {
+		if read := c.read(op.reading, at, v); at.failed() || !v.is(read) {
 			return false
 		}
 	}
