@@ -268,7 +268,7 @@ func writeQuery(op *plan.Operation, steps []translate.Step, sets []*rowset, foun
 
 // sizeOf guesses how long the JSON of rows is.
 func sizeOf(sets []*rowset) int {
-	size := 256
+	size := 64
 	for _, s := range sets {
 		size += len(s.data) + 16*len(s.ends)
 	}
