@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -113,14 +112,16 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, keep bool) ([]byt
 
 // readAll reads a body that was announced to be so long; below 0: of any length.
 func readAll(body io.Reader, length int64, keep bool) ([]byte, error) {
-	if !keep {
+	switch {
+	case !keep:
 		_, err := io.Copy(io.Discard, body)
 		return nil, err
+	case length <= 0 || length > firstBuffer:
+		return io.ReadAll(body)
 	}
-	var kept bytes.Buffer
-	kept.Grow(int(min(max(length, 0), firstBuffer)) + bytes.MinRead) // the buffer wants that much room for the end
-	_, err := kept.ReadFrom(body)
-	return kept.Bytes(), err
+	kept := make([]byte, length)
+	_, err := io.ReadFull(body, kept)
+	return kept, err
 }
 
 // firstBuffer is how much memory a body gets before any of it has come: a

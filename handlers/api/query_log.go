@@ -49,6 +49,10 @@ func (a *API) telling(r *http.Request, caller auth.Caller, request plan.Request)
 	if !a.cfg.LogQueries {
 		return nil
 	}
+	return a.teller(r, caller, request)
+}
+
+func (a *API) teller(r *http.Request, caller auth.Caller, request plan.Request) func([]execution.Told) {
 	return func(roots []execution.Told) {
 		d := queryDetail{RequestID: exchangeOf(r).requestID, Query: textOf(request)}
 		shown := auth.Redact(caller.Variables)

@@ -32,8 +32,9 @@ const (
 // in canonical form. Our spelling wins over the other; an empty value counts as
 // none. Different values for one spelling are refused with bad-request.
 func Single(h http.Header, name string) (string, error) {
+	var room [64]byte // names that are only looked up need no memory of their own
 	for _, prefix := range [...]string{ownHeader, aliasHeader} {
-		given := h[prefix+name]
+		given := h[string(append(append(room[:0], prefix...), name...))]
 		if len(given) == 0 {
 			continue
 		}
