@@ -1,9 +1,11 @@
 package outbound_test
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -356,4 +358,43 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.EqualValues(t, 1, opened.Load())
+}
+
+func TestWhatNobodyAskedForIsNotTheAnswerToTheNextRequest(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	served, late := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(served)
+		for _, answer := range []string{"first", "second"} {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			request, err := http.ReadRequest(bufio.NewReader(conn))
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, request.Body)
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
+			if answer == "first" {
+				<-late
+				_, _ = io.WriteString(conn, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nlate")
+				late <- struct{}{}
+			}
+		}
+	}()
+	c := client(t, outbound.Config{})
+	send := func() string {
+		response, err := c.Send(t.Context(), outbound.Request{URL: "http://" + listener.Addr().String(), Body: []byte("{}")})
+		require.NoError(t, err)
+		return fmt.Sprint(response.Status, " ", string(response.Body))
+	}
+	require.Equal(t, "200 first", send())
+	late <- struct{}{}
+	<-late
+	require.Equal(t, "200 second", send())
+	<-served
 }

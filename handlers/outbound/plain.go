@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -42,8 +44,13 @@ type connection struct {
 	in    *bufio.Reader
 	out   *bufio.Writer
 	room  int64 // how many more bytes are read
+	kept  bool  // it was used before
 	since time.Time
 }
+
+// errNotSilent says that a kept connection ended, or that something came over it
+// that nobody had asked for.
+var errNotSilent = errors.New("the connection was closed, or an answer came to no request")
 
 // errLongHeaders says that an answer's headers are longer than maxHeader.
 var errLongHeaders = fmt.Errorf("the answer's headers exceeded %d bytes", maxHeader)
@@ -102,7 +109,7 @@ type call struct {
 }
 
 // send makes an exchange, and says whether there was a connection. A kept one
-// that turns out to have been closed costs nothing but the way there.
+// that turns out to be of no use any more costs nothing but the way there.
 func (p *plain) send(c call) (Response, bool, error) {
 	c.unzips = c.asksForGzip()
 	if kept := p.take(c.address); kept != nil {
@@ -145,7 +152,8 @@ func (p *plain) open(c call) (*connection, error) {
 }
 
 // over makes an exchange over a connection, which is kept if it may be used
-// again. It is stale if it was closed before the first byte of an answer.
+// again. It is stale if it was
+// closed before the first byte of an answer, or was not silent before.
 func (p *plain) over(conn *connection, c call) (response Response, stale bool, err error) {
 	undisturbed := context.AfterFunc(c.ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	keep := false
@@ -158,6 +166,9 @@ func (p *plain) over(conn *connection, c call) (response Response, stale bool, e
 	}()
 	if err = conn.SetDeadline(c.deadline); err != nil {
 		return response, true, err
+	}
+	if conn.kept && !conn.silent() {
+		return response, true, errNotSilent
 	}
 	conn.room = maxHeader
 	written := c.Write(conn.out)
@@ -201,6 +212,27 @@ func (c *connection) answer(to call) (response Response, more bool, err error) {
 	return response, over && c.in.Buffered() == 0, err
 }
 
+// silent reports whether nothing came over a connection since its last answer:
+// neither its end nor what the next request would take for its own answer, such
+// as the word of a server that it has waited long enough.
+func (c *connection) silent() bool {
+	of, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return true
+	}
+	raw, err := of.SyscallConn()
+	if err != nil {
+		return false
+	}
+	empty := false
+	err = raw.Read(func(fd uintptr) bool {
+		_, err := syscall.Read(int(fd), make([]byte, 1)) // what is read is not needed: the connection ends with it
+		empty = errors.Is(err, syscall.EAGAIN)
+		return true
+	})
+	return err == nil && empty
+}
+
 // take takes the connection to an address that was used last, if one is kept.
 func (p *plain) take(address string) *connection {
 	p.mu.Lock()
@@ -223,7 +255,7 @@ func (p *plain) keep(address string, c *connection) {
 		_ = c.Close()
 		return
 	}
-	c.since = time.Now()
+	c.since, c.kept = time.Now(), true
 	if p.idle == nil {
 		p.idle = map[string][]*connection{}
 	}
