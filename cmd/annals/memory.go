@@ -16,9 +16,11 @@ const (
 	largestGrowth, leastGrowth = 1600, 100
 )
 
-// tuneCollector collects garbage seldom while the heap is small, and as the
-// runtime does when it is not. A GOGC that somebody set is left alone.
-func tuneCollector() {
+// tuneMemory collects garbage seldom while the heap is small, and as the
+// runtime does when it is not. A GOGC that somebody set is left alone. What is
+// allocated is not sampled: a library links the profiler, and nobody can ask it.
+func tuneMemory() {
+	runtime.MemProfileRate = 0
 	if os.Getenv("GOGC") != "" {
 		return
 	}

@@ -25,7 +25,7 @@ func (serveCommand) Help() string {
 
 // Run implements kong's command.
 func (c *serveCommand) Run(ctx context.Context, con console) (err error) {
-	tuneCollector()
+	tuneMemory()
 	app, err := NewApp(ctx, c.Serve, con.out)
 	if err != nil {
 		return err
