@@ -45,6 +45,7 @@ type connection struct {
 	out   *bufio.Writer
 	room  int64 // how many more bytes are read
 	kept  bool  // it was used before
+	probe probe
 	since time.Time
 }
 
@@ -152,8 +153,8 @@ func (p *plain) open(c call) (*connection, error) {
 }
 
 // over makes an exchange over a connection, which is kept if it may be used
-// again. It is stale if it was
-// closed before the first byte of an answer, or was not silent before.
+// again. It is stale if it was closed before the first byte of an answer, or was
+// not silent before.
 func (p *plain) over(conn *connection, c call) (response Response, stale bool, err error) {
 	undisturbed := context.AfterFunc(c.ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	keep := false
@@ -216,21 +217,32 @@ func (c *connection) answer(to call) (response Response, more bool, err error) {
 // neither its end nor what the next request would take for its own answer, such
 // as the word of a server that it has waited long enough.
 func (c *connection) silent() bool {
-	of, ok := c.Conn.(syscall.Conn)
-	if !ok {
-		return true
+	if c.probe.raw == nil {
+		of, ok := c.Conn.(syscall.Conn)
+		if !ok {
+			return true
+		}
+		raw, err := of.SyscallConn()
+		if err != nil {
+			return false
+		}
+		c.probe.raw, c.probe.read = raw, c.probe.readOne
 	}
-	raw, err := of.SyscallConn()
-	if err != nil {
-		return false
-	}
-	empty := false
-	err = raw.Read(func(fd uintptr) bool {
-		_, err := syscall.Read(int(fd), make([]byte, 1)) // what is read is not needed: the connection ends with it
-		empty = errors.Is(err, syscall.EAGAIN)
-		return true
-	})
-	return err == nil && empty
+	return c.probe.raw.Read(c.probe.read) == nil && c.probe.empty
+}
+
+// probe looks whether there is something to read, made once for a connection.
+type probe struct {
+	raw   syscall.RawConn
+	read  func(fd uintptr) bool // readOne
+	one   [1]byte               // what is read is not needed: the connection ends with it
+	empty bool
+}
+
+func (p *probe) readOne(fd uintptr) bool {
+	_, err := syscall.Read(int(fd), p.one[:])
+	p.empty = err == syscall.EAGAIN
+	return true
 }
 
 // take takes the connection to an address that was used last, if one is kept.
