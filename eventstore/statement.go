@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"runtime"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,6 +17,14 @@ import (
 
 // hangUpLimit is how long to be polite to a server that is not heard again.
 const hangUpLimit = 2 * time.Second
+
+const (
+	// lookOutFor is how long an answer is looked out for before the goroutine
+	// parks until it comes. Most commits take less.
+	lookOutFor = 300 * time.Microsecond
+	// lookEvery is how often others are let run between two looks.
+	lookEvery = 20
+)
 
 // A statement is one that so much waits for that it speaks to the server
 // itself, in the messages of the protocol. Around the same messages pgx looks up
@@ -57,6 +68,7 @@ func (s statement) exchange(wire *pgconn.PgConn, values [][]byte) (row [][]byte,
 	if err := to.Flush(); err != nil {
 		return nil, nil, fmt.Errorf("send: %w", err)
 	}
+	lookOut(wire.Conn())
 	for {
 		message, err := wire.ReceiveMessage(context.Background())
 		if err != nil {
@@ -72,6 +84,36 @@ func (s statement) exchange(wire *pgconn.PgConn, values [][]byte) (row [][]byte,
 			refused = pgconn.ErrorResponseToPgError(m)
 		case *pgproto3.ReadyForQuery:
 			return row, refused, nil
+		}
+	}
+}
+
+// lookOut waits for an answer, or for a moment. A goroutine that parks lets its
+// processor fall asleep; to wake it again, and before that the one on which the
+// server works, takes a seventh of the time of an append. Appends come one by
+// one and seldom, and who else wants to run goes first, so the moment is spent
+// on nothing that anyone misses.
+func lookOut(conn net.Conn) {
+	of, ok := conn.(syscall.Conn)
+	if !ok {
+		return // such as one of TLS, which has read ahead perhaps
+	}
+	raw, err := of.SyscallConn()
+	if err != nil {
+		return
+	}
+	came := false
+	look := func(fd uintptr) bool {
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
+		came = !errors.Is(err, syscall.EAGAIN)
+		return true
+	}
+	for start := time.Now(); time.Since(start) < lookOutFor; {
+		if err := raw.Read(look); err != nil || came {
+			return
+		}
+		for range lookEvery {
+			runtime.Gosched()
 		}
 	}
 }
