@@ -20,8 +20,8 @@ const (
 // A hinter wakes the followers of all nodes once an append has committed. An
 // append that brings the notification itself holds a lock of the whole cluster
 // from then until its commit is on the disk, and the next one waits. Like the
-// bell it may fail, and followers look from time to time anyway. Its goroutine
-// ends when there is nothing more to tell.
+// bell it may fail, and followers look from time to time anyway. Nothing runs
+// while there is nothing to tell.
 type hinter struct {
 	pool *pgxpool.Pool
 
@@ -40,13 +40,16 @@ func (h *hinter) hint(position int64) {
 	}
 }
 
+// tell tells of the newest position, and after a while of what came since.
 func (h *hinter) tell() {
-	for position := h.next(); position > 0; position = h.next() {
-		ctx, cancel := context.WithTimeout(context.Background(), hintLimit)
-		_, _ = h.pool.Exec(ctx, "select pg_notify($1, $2)", channel, strconv.FormatInt(position, 10))
-		cancel()
-		time.Sleep(hintInterval)
+	position := h.next()
+	if position == 0 {
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), hintLimit)
+	defer cancel()
+	_, _ = h.pool.Exec(ctx, "select pg_notify($1, $2)", channel, strconv.FormatInt(position, 10))
+	time.AfterFunc(hintInterval, h.tell)
 }
 
 // next is the position to tell of, or 0: then nobody tells any more.

@@ -95,8 +95,8 @@ func (s statement) exchange(wire *pgconn.PgConn, values [][]byte) (row [][]byte,
 // on nothing that anyone misses.
 func lookOut(conn net.Conn) {
 	of, ok := conn.(syscall.Conn)
-	if !ok {
-		return // such as one of TLS, which has read ahead perhaps
+	if !ok || runtime.GOMAXPROCS(0) == 1 {
+		return // TLS may have read ahead; the server may need the only processor
 	}
 	raw, err := of.SyscallConn()
 	if err != nil {

@@ -3,6 +3,7 @@ package eventstore_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -240,6 +241,28 @@ func TestAnAppendWakesThoseWhoWaitForIt(t *testing.T) {
 	cancel()
 	_, more := <-followed
 	require.False(t, more)
+}
+
+func TestOfAppendsThatFollowEachOtherTheNodesAreToldTheLast(t *testing.T) {
+	store, pool := open(t)
+	conn, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	defer conn.Release()
+	_, err = conn.Exec(t.Context(), `listen annals_events`)
+	require.NoError(t, err)
+	const appends = 50
+	for range appends {
+		storetest.Append(t, store, storetest.NewEvent("e"))
+	}
+	told := 0
+	for before := 0; told < appends; before = told {
+		n, err := conn.Conn().WaitForNotification(t.Context())
+		require.NoError(t, err)
+		told, err = strconv.Atoi(n.Payload)
+		require.NoError(t, err)
+		require.Greater(t, told, before, "none is told of twice, or late")
+	}
+	require.Equal(t, appends, told)
 }
 
 func TestWhoIsNotWokenLooksByHimself(t *testing.T) {
