@@ -179,3 +179,24 @@ func texts(t *testing.T, db *pgtest.DB, sql string) []string {
 	require.NoError(t, err)
 	return list
 }
+
+func TestACapturedChangeIsReadAsTheEventThatItIs(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), `
+		insert into annals.deliveries (id, kind, trigger, payload, operation, origin, due_at) values
+		('00000000-0000-7000-8000-000000000001', 'event', 't', '{"a":"\u0000"}', 'INSERT', null, now()),
+		('00000000-0000-7000-8000-000000000002', 'event', 't', '{"a":1}', 'DELETE', '{"session_variables":{"x-service-role":"user"},"trace_context":null}', now()),
+		('00000000-0000-7000-8000-000000000003', 'event', 't', '{"old":{"a":1},"new":{"a":2}}', 'UPDATE', null, now()),
+		('00000000-0000-7000-8000-000000000004', 'manual', 't', '{"op":"MANUAL","data":1}', null, null, now())`)
+	require.NoError(t, err)
+	want := []string{
+		`{"op":"INSERT","data":{"old":null,"new":{"a":"\u0000"}},"session_variables":null,"trace_context":null}`,
+		`{"op":"DELETE","data":{"old":{"a":1},"new":null},"session_variables":{"x-service-role":"user"},"trace_context":null}`,
+		`{"op":"UPDATE","data":{"old":{"a":1},"new":{"a":2}},"session_variables":null,"trace_context":null}`,
+		`{"op":"MANUAL","data":1}`,
+	}
+	require.Equal(t, want, texts(t, db, `select payload::text from annals.delivery_states order by id`))
+	require.Equal(t, want, texts(t, db, `select annals.payload_text(payload, operation, origin) from annals.deliveries order by id`))
+	require.Equal(t, []string{`{"a": 2}`}, texts(t, db, `select payload->'data'->>'new' from hdb_catalog.event_log where payload->>'op' = 'UPDATE'`))
+}

@@ -20,7 +20,7 @@ func (s *service) captured() []string {
 	s.t.Helper()
 	rows, err := s.db.Pool.Query(s.t.Context(), `
 		with taken as (delete from annals.delivery_queue returning delivery_id, first_due_at, lane, available_at)
-		select format('%s %s.%s %s', t.lane, d.schema_name, d.table_name, d.payload::jsonb)
+		select format('%s %s.%s %s', t.lane, d.schema_name, d.table_name, annals.payload_of(d.payload, d.operation, d.origin)::jsonb)
 		from taken t join annals.deliveries d on d.id = t.delivery_id and d.due_at = t.first_due_at and t.available_at = d.due_at and d.kind = 'event'
 		order by d.due_at`)
 	require.NoError(s.t, err)
@@ -200,14 +200,14 @@ func TestWhatAWriterPutsOnTheSearchPathIsNotRunByCapture(t *testing.T) {
 
 func TestColumnsMayHaveAnyName(t *testing.T) {
 	s := newService(t)
-	s.exec(`create table t (changed int, context int, ids int, made_at int, made int, session int, trace int, tg_table_name text, id int)`)
+	s.exec(`create table t (changed int, context int, ids int, made_at int, made int, session int, trace int, origin int, tg_table_name text, id int)`)
 	s.do(`{"type":"track_table","args":"t"}`)
 	s.listen("changes", "t", `"insert":{"columns":"*"},"update":{"columns":["changed","made"],"payload":["changed"]},"delete":{"columns":"*","payload":["context"]}`)
-	s.exec(`insert into t values (1, 2, 3, 4, 5, 6, 7, 'eight', 9); update t set changed = 10; delete from t`)
+	s.exec(`insert into t values (1, 2, 3, 4, 5, 6, 7, 8, 'nine', 10); update t set changed = 11; delete from t`)
 	require.Equal(t, []string{
 		row("changes", "public.t", "INSERT", `null`,
-			`{"id": 9, "ids": 3, "made": 5, "trace": 7, "changed": 1, "context": 2, "made_at": 4, "session": 6, "tg_table_name": "eight"}`),
-		row("changes", "public.t", "UPDATE", `{"changed": 1}`, `{"changed": 10}`),
+			`{"id": 10, "ids": 3, "made": 5, "trace": 7, "origin": 8, "changed": 1, "context": 2, "made_at": 4, "session": 6, "tg_table_name": "nine"}`),
+		row("changes", "public.t", "UPDATE", `{"changed": 1}`, `{"changed": 11}`),
 		row("changes", "public.t", "DELETE", `{"context": 2}`, `null`),
 	}, s.captured())
 }
@@ -236,7 +236,7 @@ func TestTheSessionAndTheTraceTravelWithTheChange(t *testing.T) {
 // queued is the i-th oldest of what is captured.
 func (s *service) queued(i int) (text string) {
 	s.t.Helper()
-	require.NoError(s.t, s.db.Pool.QueryRow(s.t.Context(), `select d.payload::jsonb::text from annals.deliveries d
+	require.NoError(s.t, s.db.Pool.QueryRow(s.t.Context(), `select annals.payload_of(d.payload, d.operation, d.origin)::jsonb::text from annals.deliveries d
 		join annals.delivery_queue q on q.delivery_id = d.id order by d.due_at offset $1 limit 1`, i).Scan(&text))
 	return text
 }
@@ -293,7 +293,7 @@ func (s *service) sent(image string) []string {
 	s.t.Helper()
 	rows, err := s.db.Pool.Query(s.t.Context(), `
 		with taken as (delete from annals.delivery_queue where ordering_key is not null returning delivery_id)
-		select substring(d.payload::text from '"' || $1 || '":\{ (.*?) \}[,}]') from taken t join annals.deliveries d on d.id = t.delivery_id`, image)
+		select substring(annals.payload_text(d.payload, d.operation, d.origin) from '"' || $1 || '":\{ (.*?) \}[,}]') from taken t join annals.deliveries d on d.id = t.delivery_id`, image)
 	require.NoError(s.t, err)
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(s.t, err)
@@ -484,7 +484,7 @@ func TestHostileNamesAreCaptured(t *testing.T) {
 				"insert":{"columns":"*","payload":[%[1]s]},"update":{"columns":[%[1]s]}}}`, n))
 			s.exec(fmt.Sprintf(`insert into %[1]s.%[1]s values (1, 1); update %[1]s.%[1]s set other = 2; update %[1]s.%[1]s set %[1]s = 2`, ident))
 			var names []string
-			rows, err := s.db.Pool.Query(t.Context(), `select schema_name || ' ' || table_name from annals.deliveries where payload->'data'->'new'->$1 is not null`, name)
+			rows, err := s.db.Pool.Query(t.Context(), `select schema_name || ' ' || table_name from annals.delivery_states where payload->'data'->'new'->$1 is not null`, name)
 			require.NoError(t, err)
 			names, err = pgx.CollectRows(rows, pgx.RowTo[string])
 			require.NoError(t, err)

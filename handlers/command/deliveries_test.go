@@ -35,7 +35,7 @@ func member[T any](s *service, body, name string) (value T) {
 func (s *service) author(name string) string {
 	s.t.Helper()
 	s.exec(`insert into author (name) values ('` + name + `')`)
-	return column[string](s, "select id::text from annals.deliveries where payload->'data'->'new'->>'name' = $1", name)[0]
+	return column[string](s, "select id::text from annals.delivery_states where payload->'data'->'new'->>'name' = $1", name)[0]
 }
 
 // attempt notes an attempt as a worker does; one that ends the delivery takes
@@ -204,7 +204,7 @@ func TestHowManyEventsOneRedeliveryIsAboutIsASetting(t *testing.T) {
 	refusal := s.refused(`{"type":"redeliver_events","args":{"limit":4}}`)
 	require.Equal(t, []string{"parse-failed", "the limit of one redelivery can be at most 3: give less, or raise --max-redelivery"}, []string{string(refusal.Code), refusal.Message})
 	require.EqualValues(t, 2, member[int](s, s.do(`{"type":"redeliver_events","args":{}}`), "redelivered"))
-	require.Equal(t, []string{"0", "1"}, column[string](s, "select payload->'data'->'new'->>'name' from annals.deliveries join annals.delivery_queue on delivery_id = id order by 1"), "the oldest first")
+	require.Equal(t, []string{"0", "1"}, column[string](s, "select payload->'data'->'new'->>'name' from annals.delivery_states where lane is not null order by 1"), "the oldest first")
 	require.EqualValues(t, 3, member[int](s, s.do(`{"type":"redeliver_events","args":{"limit":3}}`), "redelivered"))
 }
 

@@ -25,11 +25,11 @@ func (d definition) statementBody() sql.Node {
 declare
   made_at pg_catalog.timestamptz := pg_catalog.clock_timestamp();
   ids     pg_catalog.text;
-  context pg_catalog.text;
+  origin  pg_catalog.json;
 begin
   if annals.captures() then
     ids := annals.delivery_ids_of(made_at);
-    context := annals.capture_context();
+    origin := annals.capture_origin();
     `), d.capture(), sql.Raw(`;
   end if;
   return null;
@@ -43,7 +43,7 @@ end
 func (d definition) capture() sql.Node {
 	if d.column == nil {
 		return sql.Seq(sql.Raw("with captured as (\n      "), intoDeliveries, sql.Raw(`
-      select annals.delivery_id(ids), 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(", "), d.payload(), sql.Raw(`, made_at
+      select annals.delivery_id(ids), 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(", "), d.change(), sql.Raw(`, origin, made_at
       from `), changed, sql.Raw(` returning id
     )
     insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, place)
@@ -54,13 +54,13 @@ func (d definition) capture() sql.Node {
       from `), changed, sql.Raw(`
     ), captured as (
       `), intoDeliveries, sql.Raw(`
-      select m.id, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`, m.payload, made_at from made as m
+      select m.id, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(", "), d.operation.code, sql.Raw(`, m.payload, origin, made_at from made as m
     )
     insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
     select m.id, made_at, `), d.lane(), sql.Raw(`, made_at, m.ordering_key from made as m`))
 }
 
-var intoDeliveries = sql.Raw("insert into annals.deliveries (id, kind, trigger, schema_name, table_name, payload, due_at)")
+var intoDeliveries = sql.Raw("insert into annals.deliveries (id, kind, trigger, schema_name, table_name, operation, payload, origin, due_at)")
 
 // rowBody captures one row.
 func (d definition) rowBody() sql.Node {
@@ -68,17 +68,17 @@ func (d definition) rowBody() sql.Node {
 declare
   made_at pg_catalog.timestamptz;
   made    pg_catalog.uuid;
-  context pg_catalog.text;`), d.comparisonVariables(), sql.Raw(`
+  origin  pg_catalog.json;`), d.comparisonVariables(), sql.Raw(`
 begin
   if not annals.captures() then
     return null;
   end if;`), d.comparison(), sql.Raw(`
   made_at := pg_catalog.clock_timestamp();
   made := annals.delivery_id(made_at);
-  context := annals.capture_context();
+  origin := annals.capture_origin();
   `), intoDeliveries, sql.Raw(`
   values (made, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`,
-    `), d.payload(), sql.Raw(`, made_at);
+    `), d.change(), sql.Raw(`, origin, made_at);
   insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
   values (made, made_at, `), d.lane(), sql.Raw(", made_at, "), d.orderingKey(), sql.Raw(`);
   return null;
@@ -97,28 +97,37 @@ func (d definition) tableName() sql.Node {
 	return sql.Raw("tg_table_schema, tg_table_name")
 }
 
-// payload is put together as text, which costs a third of what building it out
-// of JSON values does.
+// change is the operation and the payload.
+func (d definition) change() sql.Node { return sql.List(d.operation.code, d.payload()) }
+
+// payload is what is kept of a change: the image that there is, or both. Two
+// are put together as text, which costs a third of what building JSON out of
+// JSON does.
 func (d definition) payload() sql.Node {
+	switch {
+	case !d.operation.old:
+		return d.image("new")
+	case !d.operation.new:
+		return d.image("old")
+	}
 	return sql.Seq(
-		sql.Raw("("), sql.Literal(`{"op":"`+string(d.operation.code)+`","data":{"old":`), and, d.image(d.operation.old, "old"),
-		and, sql.Literal(`,"new":`), and, d.image(d.operation.new, "new"), and, sql.Raw("context)::pg_catalog.json"),
+		sql.Raw("("), sql.Literal(`{"old":`), and, d.image("old"), asText, and, sql.Literal(`,"new":`), and, d.image("new"), asText,
+		and, sql.Literal("}"), sql.Raw(")::pg_catalog.json"),
 	)
 }
 
-// and joins two texts.
-var and = sql.Raw(" operator(pg_catalog.||) ")
+var (
+	and    = sql.Raw(" operator(pg_catalog.||) ") // joins two texts
+	asText = sql.Raw("::pg_catalog.text")
+)
 
-// image is a row as the text of its JSON, as far as it is sent.
-func (d definition) image(there bool, row sql.Name) sql.Node {
-	if !there {
-		return sql.Literal("null")
-	}
+// image is a row as JSON, as far as it is sent.
+func (d definition) image(row sql.Name) sql.Node {
 	whole := d.whole(row)
 	if p := d.spec.Payload; p != nil && !p.All {
-		whole = sql.Call("annals.capture_image", whole, names(p.Names))
+		return sql.Call("annals.capture_image", whole, names(p.Names))
 	}
-	return sql.Seq(whole, sql.Raw("::pg_catalog.text"))
+	return whole
 }
 
 // whole is a row as JSON. The star keeps a column of the transition table's own

@@ -22,7 +22,8 @@ with due as (
   returning q.delivery_id, q.first_due_at, q.lane, q.lease, q.round, q.tries
 )
 select l.delivery_id, l.lane, l.lease, l.round, l.tries,
-  d.kind, d.trigger, d.schema_name, d.table_name, d.payload, d.definition, l.first_due_at, d.created_at, clock_timestamp()
+  d.kind, d.trigger, d.schema_name, d.table_name, annals.payload_text(d.payload, d.operation, d.origin), d.definition,
+  l.first_due_at, d.created_at, clock_timestamp()
 from leased l
 left join lateral (
   select * from annals.deliveries d where d.id = l.delivery_id and d.due_at = l.first_due_at limit 1
