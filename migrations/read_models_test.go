@@ -111,17 +111,23 @@ func TestOneDeliveryIsFoundByIndexHoweverManyThereAre(t *testing.T) {
 	db := pgtest.New(t)
 	_, err := db.Pool.Exec(t.Context(), stories+`;
 		insert into annals.deliveries (id, kind, trigger, payload, due_at) select gen_random_uuid(), 'event', 't', '{}', now() from generate_series(1, 20000);
-		insert into annals.delivery_log (delivery_id, entry, outcome, round, attempt) select id, 'attempt', 'delivered', 1, 1 from annals.deliveries`)
+		insert into annals.delivery_log (delivery_id, entry, outcome, round, attempt) select id, 'attempt', 'delivered', 1, 1 from annals.deliveries;
+		insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, turn_at)
+		select id, due_at, 'event:t', due_at, case when random() < 0.5 then due_at else due_at + interval '1 minute' end
+		from annals.deliveries where trigger = 't' and kind = 'event'
+		on conflict do nothing`)
 	require.NoError(t, err)
-	_, err = db.Pool.Exec(t.Context(), `analyze annals.deliveries; analyze annals.delivery_log`)
+	_, err = db.Pool.Exec(t.Context(), `analyze annals.deliveries; analyze annals.delivery_log; analyze annals.delivery_queue`)
 	require.NoError(t, err)
 	for _, sql := range []string{
 		`select * from hdb_catalog.event_log where id = '13000000-0000-7000-8000-000000000000'`,
 		`select * from hdb_catalog.event_invocation_logs where event_id = '13000000-0000-7000-8000-000000000000'`,
+		`select * from annals.delivery_states where id = '13000000-0000-7000-8000-000000000000'`,
 	} {
 		plan := strings.Join(texts(t, db, `explain `+sql), "\n")
 		require.NotContains(t, plan, "Seq Scan on deliveries", plan)
 		require.NotContains(t, plan, "Seq Scan on delivery_log", plan)
+		require.NotContains(t, plan, "Seq Scan on delivery_queue", plan)
 	}
 }
 

@@ -1,9 +1,11 @@
 package command_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,7 +49,7 @@ func (s *service) attempt(id, outcome string, status int) {
 		from annals.delivery_queue where delivery_id::text = $1`, id, outcome, status)
 	require.NoError(s.t, err)
 	if outcome == "retry" {
-		_, err = s.db.Pool.Exec(s.t.Context(), "update annals.delivery_queue set tries = tries + 1, available_at = now() + interval '1 hour', leased_by = null where delivery_id::text = $1", id)
+		_, err = s.db.Pool.Exec(s.t.Context(), "update annals.delivery_queue set tries = tries + 1, available_at = now() + interval '1 hour', turn_at = now() + interval '1 hour', leased_by = null where delivery_id::text = $1", id)
 	} else {
 		_, err = s.db.Pool.Exec(s.t.Context(), "delete from annals.delivery_queue where delivery_id::text = $1", id)
 	}
@@ -147,6 +149,31 @@ func TestAPendingEventIsRedeliveredAtOnce(t *testing.T) {
 	s.attempt(id, "retry", 500)
 	s.do(`{"type":"redeliver_event","args":{"event_id":"` + id + `"}}`)
 	require.Equal(t, []string{"2 0 true"}, column[string](s, "select round || ' ' || tries || ' ' || (available_at <= clock_timestamp())::text from annals.delivery_queue"))
+}
+
+// A worker that records a try moves the delivery to another turn.
+func TestAnEventThatIsMovedWhileACommandWaitsForItIsFoundThere(t *testing.T) {
+	s := delivering(t)
+	id := s.author("a")
+	worker, err := s.db.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer worker.Rollback(context.Background()) // fails only after the commit
+	_, err = worker.Exec(t.Context(), "update annals.delivery_queue set tries = 1, available_at = now() + interval '1 hour', turn_at = now() + interval '1 hour'")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.do(`{"type":"redeliver_event","args":{"event_id":"` + id + `"}}`)
+	}()
+	require.Eventually(t, func() bool {
+		var waits bool
+		err := s.db.Pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%delivery_queue%')`).Scan(&waits)
+		return err == nil && waits
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, worker.Commit(t.Context()))
+	<-done
+	require.Equal(t, "pending 2 0", s.state(id))
+	require.Equal(t, []int{1}, column[int](s, "select count(*) from annals.delivery_queue"))
 }
 
 func TestOnlyEventsOfTriggersThatAreThereAreRedelivered(t *testing.T) {

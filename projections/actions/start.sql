@@ -7,5 +7,5 @@ with started as (
   insert into annals.deliveries (id, kind, trigger, due_at) select id, 'action', action, due_at from started
   returning id, trigger, due_at
 )
-insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at)
-select id, due_at, 'action:' || trigger, due_at from delivered
+insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, turn_at)
+select id, due_at, 'action:' || trigger, due_at, due_at from delivered

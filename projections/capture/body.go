@@ -46,8 +46,8 @@ func (d definition) capture() sql.Node {
       select annals.delivery_id(ids), 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(", "), d.change(), sql.Raw(`, origin, made_at
       from `), changed, sql.Raw(` returning id
     )
-    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, place)
-    select c.id, made_at, `), d.lane(), sql.Raw(`, made_at, 0 from captured as c`))
+    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, turn_at, place)
+    select c.id, made_at, `), d.lane(), sql.Raw(`, made_at, made_at, null from captured as c`))
 	}
 	return sql.Seq(sql.Raw(`with made as materialized (
       select annals.delivery_id(ids) as id, `), d.payload(), sql.Raw(" as payload, "), d.orderingKey(), sql.Raw(` as ordering_key
@@ -56,8 +56,8 @@ func (d definition) capture() sql.Node {
       `), intoDeliveries, sql.Raw(`
       select m.id, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(", "), d.operation.code, sql.Raw(`, m.payload, origin, made_at from made as m
     )
-    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
-    select m.id, made_at, `), d.lane(), sql.Raw(`, made_at, m.ordering_key from made as m`))
+    insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, turn_at, ordering_key)
+    select m.id, made_at, `), d.lane(), sql.Raw(`, made_at, made_at, m.ordering_key from made as m`))
 }
 
 var intoDeliveries = sql.Raw("insert into annals.deliveries (id, kind, trigger, schema_name, table_name, operation, payload, origin, due_at)")
@@ -79,8 +79,8 @@ begin
   `), intoDeliveries, sql.Raw(`
   values (made, 'event', `), sql.Literal(d.trigger), sql.Raw(", "), d.tableName(), sql.Raw(`,
     `), d.change(), sql.Raw(`, origin, made_at);
-  insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, ordering_key)
-  values (made, made_at, `), d.lane(), sql.Raw(", made_at, "), d.orderingKey(), sql.Raw(`);
+  insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at, turn_at, ordering_key, place)
+  values (made, made_at, `), d.lane(), sql.Raw(", made_at, made_at, "), d.orderingKey(), sql.Raw(", "), d.place(), sql.Raw(`);
   return null;
 end
 `))
@@ -151,6 +151,14 @@ func (d definition) orderingKey() sql.Node {
 		row = "new"
 	}
 	return sql.Call("annals.capture_key", d.whole(row), sql.Literal(*d.column))
+}
+
+// place is where a delivery stands in the line of its ordering key.
+func (d definition) place() sql.Node {
+	if d.column == nil {
+		return sql.Raw("null")
+	}
+	return sql.Raw("default")
 }
 
 func names(list []string) sql.Node {

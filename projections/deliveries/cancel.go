@@ -80,7 +80,7 @@ func deleteScheduled(ctx context.Context, q Querier, a Asked, c metadata.DeleteS
 	case !d.queued:
 		return nil, domain.Refuse(domain.NotSupported, "the event is over (%s), and its history is kept", d.state)
 	}
-	if _, err := q.Exec(ctx, "delete from annals.delivery_queue where delivery_id = $1", d.id); err != nil {
+	if _, err := q.Exec(ctx, "delete from annals.delivery_queue where lane = annals.lane_of($1, $2) and turn_at = $3 and delivery_id = $4", d.kind, d.trigger, d.turn, d.id); err != nil {
 		return nil, fmt.Errorf("cancel delivery %s: %w", d.id, err)
 	}
 	return success(), note(ctx, q, d, "cancelled", "", d.round, a.Position)

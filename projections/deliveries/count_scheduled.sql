@@ -18,7 +18,7 @@ with total as (
     select l.entry, l.outcome from annals.delivery_log l where l.delivery_id = d.id order by l.recorded_at desc limit 1
   ) last
   where coalesce(last.outcome, last.entry) in ('failed', 'dropped', 'cancelled')
-    and not exists (select from annals.delivery_queue q where q.delivery_id = d.id)
+    and not exists (select from annals.queued(d.id, d.kind, d.trigger, d.due_at))
 )
 select case when $3::text[] is null then (select n from total) else
   case when $3 && '{pending,retrying,leased}' then (select wanted from queued) else 0 end

@@ -8,7 +8,7 @@ with page as (
     from (
       select d.id, d.due_at from annals.deliveries d
       where d.kind = of.kind and d.trigger = $1
-        and ($2 = 'all' or not exists (select from annals.delivery_queue q where q.delivery_id = d.id))
+        and ($2 = 'all' or not exists (select from annals.queued(d.id, d.kind, d.trigger, d.due_at)))
       order by d.due_at desc, d.id desc limit $3::bigint + $4::bigint
     ) k
     cross join lateral (select * from annals.delivery_states s where s.id = k.id and s.due_at = k.due_at offset 0) s

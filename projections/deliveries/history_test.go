@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"annals/domain/delivery"
 	"annals/migrations/pgtest"
 )
 
@@ -28,8 +29,8 @@ end $$;
 insert into annals.deliveries (id, kind, trigger, payload, definition, due_at, created_at)
   select annals.delivery_id(at), kind, case kind when 'scheduled' then '' else 't' || n % 3 end, '{"op":"I","data":{"new":{"name":"a row of some length"}}}', '{"webhook":"http://h"}', at, at
   from generate_series(1, N) n, lateral (select '2026-01-01Z'::timestamptz + n * interval '10 days' / (N + 1) as at, (array['event', 'manual', 'cron', 'scheduled'])[n % 4 + 1] as kind) as x;
-insert into annals.delivery_queue (delivery_id, first_due_at, lane, available_at)
-  select id, due_at, case kind when 'cron' then 'cron:' || trigger when 'scheduled' then 'scheduled' else 'event:' || trigger end, due_at
+insert into annals.delivery_queue (delivery_id, first_due_at, available_at, turn_at, lane)
+  select id, due_at, due_at, case when substr(id::text, 35) < '80' then due_at else due_at + interval '1 minute' end, case kind when 'cron' then 'cron:' || trigger when 'scheduled' then 'scheduled' else 'event:' || trigger end
   from annals.deliveries order by due_at desc limit 2000;
 insert into annals.delivery_log (id, delivery_id, entry, outcome, round, attempt, status, request, response, recorded_at)
   select annals.delivery_id(due_at), id, 'attempt', case when bad then 'failed' else 'delivered' end, 1, 1, case when bad then 500 else 200 end, '{"payload":{}}', '{"type":"webhook_response"}', due_at
@@ -129,4 +130,16 @@ func measure(t *testing.T, q Querier, sql string, args ...any) (planNode, time.D
 	}
 	require.NoError(t, json.Unmarshal(text, &plans), string(text))
 	return plans[0].Plan, time.Duration(plans[0].Took * float64(time.Millisecond)).Round(10 * time.Microsecond)
+}
+
+func TestTheDatabaseKnowsTheLanes(t *testing.T) {
+	db := pgtest.New(t)
+	for kind, lane := range map[string]string{
+		kindEvent: eventLane("a:b"), kindManual: eventLane("a:b"), kindTest: eventLane("a:b"), kindCron: CronLane("a:b"),
+		kindScheduled: scheduledLane, string(delivery.Action): "action:a:b",
+	} {
+		var known string
+		require.NoError(t, db.Pool.QueryRow(t.Context(), "select annals.lane_of($1, 'a:b')", kind).Scan(&known))
+		require.Equal(t, lane, known)
+	}
 }

@@ -41,8 +41,10 @@ type found struct {
 	state         string
 	due           time.Time
 	round         int
-	// queued and leased are as of the moment it was held.
+	// queued and leased are as of the moment it was held, as is its turn where it
+	// is queued.
 	queued, leased bool
+	turn           *time.Time
 }
 
 // holdEvent finds a delivery of some kinds, and keeps workers from claiming it.
@@ -54,17 +56,19 @@ func holdEvent(ctx context.Context, q Querier, text string, kinds ...string) (fo
 		return found{}, err
 	}
 	d := found{id: id}
-	d.queued, err = one(ctx, q, []any{&d.round, &d.leased}, holdSQL, id)
-	if err != nil {
-		return d, fmt.Errorf("hold delivery %s: %w", id, err)
-	}
-	known, err := one(ctx, q, []any{&d.kind, &d.trigger, &d.state, &d.due, &d.round},
-		"select kind, trigger, state, due_at, round from annals.delivery_states where id = $1", id)
+	known, err := one(ctx, q, []any{&d.kind, &d.trigger, &d.due}, "select kind, trigger, due_at from annals.deliveries where id = $1", id)
 	if err != nil {
 		return d, fmt.Errorf("find delivery %s: %w", id, err)
 	}
 	if !known || !slices.Contains(kinds, d.kind) {
 		return d, noEvent()
+	}
+	d.queued, err = one(ctx, q, []any{&d.turn, &d.round, &d.leased}, holdSQL, id, d.kind, d.trigger, d.due)
+	if err != nil {
+		return d, fmt.Errorf("hold delivery %s: %w", id, err)
+	}
+	if err := q.QueryRow(ctx, "select state, round from annals.delivery_states where id = $1 and due_at = $2", id, d.due).Scan(&d.state, &d.round); err != nil {
+		return d, fmt.Errorf("find the state of delivery %s: %w", id, err)
 	}
 	return d, nil
 }
@@ -96,7 +100,7 @@ func redeliver(ctx context.Context, q Querier, a Asked, c metadata.RedeliverEven
 		return nil, domain.Refuse(domain.Busy, "event is already being processed")
 	}
 	round := d.round + 1
-	if _, err := q.Exec(ctx, reviveSQL, d.id, d.due, eventLane(d.trigger), round); err != nil {
+	if _, err := q.Exec(ctx, reviveSQL, d.id, d.due, eventLane(d.trigger), round, d.turn); err != nil {
 		return nil, fmt.Errorf("queue delivery %s: %w", d.id, err)
 	}
 	return success(), note(ctx, q, d, "redelivery", "", round, a.Position)

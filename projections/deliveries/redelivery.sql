@@ -1,4 +1,5 @@
 -- What has become of the events that one command redelivered, looked for from then on.
+-- What was redelivered has another turn than its first.
 select state, count(*)
 from (
   select case
@@ -8,7 +9,7 @@ from (
       else 'pending'
     end as state
   from annals.delivery_log r
-  left join annals.delivery_queue q on q.delivery_id = r.delivery_id
+  left join annals.delivery_queue q on q.delivery_id = r.delivery_id and q.turn_at <> q.first_due_at
   left join lateral (
     select l.entry, l.outcome from annals.delivery_log l
     where l.delivery_id = r.delivery_id and l.recorded_at >= r.recorded_at

@@ -19,9 +19,9 @@ with due as (
   update annals.delivery_queue q
   set available_at = clock_timestamp() + make_interval(secs => due.seconds), lease = q.lease + 1, leased_by = $4
   from due where q.ctid = due.row
-  returning q.delivery_id, q.first_due_at, q.lane, q.lease, q.round, q.tries
+  returning q.delivery_id, q.first_due_at, q.lane, q.turn_at, q.lease, q.round, q.tries
 )
-select l.delivery_id, l.lane, l.lease, l.round, l.tries,
+select l.delivery_id, l.lane, l.turn_at, l.lease, l.round, l.tries,
   d.kind, d.trigger, d.schema_name, d.table_name, annals.payload_text(d.payload, d.operation, d.origin), d.definition,
   l.first_due_at, d.created_at, clock_timestamp()
 from leased l

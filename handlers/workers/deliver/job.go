@@ -34,6 +34,7 @@ type Job struct {
 	Gone bool
 
 	key   uuid.UUID // its id, as the database has it
+	turn  time.Time // with the lane and the id: its place in the queue
 	until time.Time // when the lease ends, by this node's clock
 	queue *queue    // that it is from
 }

@@ -160,7 +160,7 @@ func scanJob(row pgx.CollectableRow) (Job, error) {
 	var kind, trigger, schema, table pgtype.Text
 	var created pgtype.Timestamptz
 	var payload, definition []byte // as json.RawMessage, pgx would read them through
-	err := row.Scan((*[16]byte)(&j.key), &j.Lane, &j.Lease, &j.Round, &j.Tries,
+	err := row.Scan((*[16]byte)(&j.key), &j.Lane, &j.turn, &j.Lease, &j.Round, &j.Tries,
 		&kind, &trigger, &schema, &table, &payload, &definition, &j.DueAt, &created, &j.Claimed)
 	j.ID = j.key.String()
 	j.Kind, j.Trigger, j.Schema, j.Table, j.CreatedAt = delivery.Kind(kind.String), trigger.String, schema.String, table.String, created.Time
@@ -171,7 +171,7 @@ func scanJob(row pgx.CollectableRow) (Job, error) {
 
 // renew makes a lease longer.
 func (q *queue) renew(ctx context.Context, j Job, length time.Duration) error {
-	tag, err := q.claims.Exec(ctx, renewSQL, pgtype.UUID{Bytes: j.key, Valid: true}, j.Lease, j.Round, q.node, length.Seconds())
+	tag, err := q.claims.Exec(ctx, renewSQL, pgtype.UUID{Bytes: j.key, Valid: true}, j.Lease, j.Round, q.node, length.Seconds(), j.Lane, j.turn)
 	if err != nil {
 		return fmt.Errorf("renew a lease: %w", err)
 	}

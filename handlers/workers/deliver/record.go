@@ -191,7 +191,7 @@ func (r *recorder) count(batch []*outcome, held map[uuid.UUID]bool) {
 func (q *queue) record(ctx context.Context, batch []*outcome) (map[uuid.UUID]bool, error) {
 	c := columnsOf(batch, time.Now())
 	statement, values := recordOverSQL, []any{c.ids, c.leases, c.rounds, c.outcomes, c.statuses, c.requests, c.responses,
-		c.texts.list, c.reasons, c.began, c.ended, q.node, c.attempts}
+		c.texts.list, c.reasons, c.began, c.ended, q.node, c.attempts, c.lanes, c.turns}
 	if !batch[0].over() {
 		statement, values = recordAgainSQL, append(values, c.delays)
 	}
@@ -211,6 +211,8 @@ func (q *queue) record(ctx context.Context, batch []*outcome) (map[uuid.UUID]boo
 // that pgx encodes without looking into them.
 type columns struct {
 	ids, attempts        pgtype.FlatArray[pgtype.UUID]
+	lanes                []string
+	turns                pgtype.FlatArray[pgtype.Timestamptz]
 	leases, rounds       []int32
 	outcomes, reasons    pgtype.FlatArray[pgtype.Text]
 	statuses             pgtype.FlatArray[pgtype.Int4]
@@ -222,13 +224,14 @@ type columns struct {
 func columnsOf(batch []*outcome, now time.Time) columns {
 	n := len(batch)
 	c := columns{
-		ids: make([]pgtype.UUID, n), attempts: attemptIDs(now, n), leases: make([]int32, n), rounds: make([]int32, n),
+		ids: make([]pgtype.UUID, n), attempts: attemptIDs(now, n), lanes: make([]string, n), turns: make([]pgtype.Timestamptz, n), leases: make([]int32, n), rounds: make([]int32, n),
 		outcomes: make([]pgtype.Text, n), reasons: make([]pgtype.Text, n), statuses: make([]pgtype.Int4, n),
 		requests: make([]int32, n), responses: make([]int32, n), texts: texts{places: map[string]int32{}},
 		began: make([]float64, n), ended: make([]float64, n), delays: make([]float64, n),
 	}
 	for i, o := range batch {
 		c.ids[i] = pgtype.UUID{Bytes: o.job.key, Valid: true}
+		c.lanes[i], c.turns[i] = o.job.Lane, pgtype.Timestamptz{Time: o.job.turn, Valid: true}
 		c.leases[i], c.rounds[i] = int32(o.job.Lease), int32(o.job.Round)
 		c.outcomes[i], c.reasons[i] = orNull(string(o.Outcome)), orNull(o.Dropped)
 		c.statuses[i] = pgtype.Int4{Int32: int32(o.Status), Valid: o.Status != 0}

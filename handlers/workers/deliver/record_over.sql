@@ -2,9 +2,10 @@
 -- sent and said stands among texts ($8), each once. A lease that is not held any more changes nothing. Returns which were held.
 with over as (
   delete from annals.delivery_queue q
-  using unnest($1::uuid[], $2::int[], $3::int[], $4::text[], $5::int[], $6::int[], $7::int[], $9::text[], $10::float8[], $11::float8[], $13::uuid[])
-    as o (delivery_id, lease, round, outcome, status, request, response, reason, began, ended, id)
-  where q.delivery_id = o.delivery_id and q.lease = o.lease and q.round = o.round and q.leased_by = $12
+  using unnest($1::uuid[], $2::int[], $3::int[], $4::text[], $5::int[], $6::int[], $7::int[], $9::text[], $10::float8[], $11::float8[], $13::uuid[],
+      $14::text[], $15::timestamptz[])
+    as o (delivery_id, lease, round, outcome, status, request, response, reason, began, ended, id, lane, turn)
+  where q.lane = o.lane and q.turn_at = o.turn and q.delivery_id = o.delivery_id and q.lease = o.lease and q.round = o.round and q.leased_by = $12
   returning o.*, q.tries
 )
 insert into annals.delivery_log (id, delivery_id, entry, outcome, round, attempt, status, request, response, reason, node, started_at, recorded_at)

@@ -1,0 +1,159 @@
+-- What is captured is put into two indexes of the queue: by its id and by its turn. Now the turn is the key. Until something became
+-- of a delivery its turn is when it was first due, so it is found by what its record says; only those that were moved since are
+-- found by their ids.
+
+alter table annals.delivery_queue drop constraint delivery_queue_pkey;
+
+drop index annals.delivery_queue_turn;
+
+alter table annals.delivery_queue add primary key (lane, turn_at, delivery_id);
+
+create unique index delivery_queue_moved on annals.delivery_queue (delivery_id) where turn_at <> first_due_at;
+
+-- Only what is ordered by a key has a place in a line, so no other change has to take a number.
+alter table annals.delivery_queue alter column place drop identity, alter column place drop not null;
+
+create sequence annals.delivery_places owned by annals.delivery_queue.place;
+
+select setval('annals.delivery_places', coalesce(max(place), 0) + 1) from annals.delivery_queue;
+
+alter table annals.delivery_queue alter column place set default nextval('annals.delivery_places');
+
+-- The lane of a delivery. Inlined where it is used.
+create function annals.lane_of(kind text, trigger text) returns text
+language sql immutable as $$
+  select case kind when 'scheduled' then 'scheduled' when 'cron' then 'cron:' || trigger when 'action' then 'action:' || trigger
+    else 'event:' || trigger end
+$$;
+
+-- The place of a delivery in the queue, if it has one. Inlined where it is used.
+create function annals.queued(delivery uuid, kind text, trigger text, due_at timestamptz) returns setof annals.delivery_queue
+language sql stable as $$
+  select q.* from annals.delivery_queue as q
+  where q.lane = annals.lane_of(queued.kind, queued.trigger) and q.turn_at = queued.due_at and q.delivery_id = queued.delivery
+  union all
+  select q.* from annals.delivery_queue as q where q.delivery_id = queued.delivery and q.turn_at <> q.first_due_at
+$$;
+
+create or replace view annals.delivery_states as
+select d.id, d.kind, d.trigger, d.schema_name, d.table_name, annals.payload_of(d.payload, d.operation, d.origin) as payload, d.definition,
+  d.due_at, d.created_at, d.position,
+  case
+    when q.delivery_id is null then case last.entry when 'attempt' then last.outcome else coalesce(last.entry, 'unknown') end
+    when q.leased_by is not null and q.available_at > pg_catalog.statement_timestamp() then 'leased'
+    when q.tries > 0 then 'retrying'
+    else 'pending'
+  end as state,
+  coalesce(q.round, last.round, 1) as round,
+  coalesce(q.tries, (select max(l.attempt) from annals.delivery_log l where l.delivery_id = d.id and l.round = last.round), 0) as tries,
+  q.available_at, q.lane,
+  last.reason,
+  (select l.status from annals.delivery_log l where l.delivery_id = d.id and l.entry = 'attempt' order by l.recorded_at desc limit 1) as status
+from annals.deliveries d
+left join lateral annals.queued(d.id, d.kind, d.trigger, d.due_at) q on true
+left join lateral (
+  select l.entry, l.outcome, l.round, l.reason from annals.delivery_log l
+  where l.delivery_id = d.id order by l.recorded_at desc limit 1
+) last on true;
+
+-- What became of a delivery: from its place in the queue, or the end of its log, which is read from the day it was made on. The
+-- status is one of scheduled, locked, delivered, error, dead, cancelled. Inlined where it is used.
+create function annals.delivery_state(delivery uuid, kind text, trigger text, due_at timestamptz, created_at timestamptz)
+returns table (status text, tries int, next_retry_at timestamptz) language sql stable as $$
+  select
+    case
+      when q.delivery_id is not null then case when q.leased_by is not null and q.available_at > now() then 'locked' else 'scheduled' end
+      when l.outcome = 'delivered' then 'delivered'
+      when l.entry = 'dropped' then 'dead'
+      when l.entry = 'cancelled' then 'cancelled'
+      when l.delivery_id is not null then 'error'
+      else 'scheduled'
+    end,
+    coalesce(q.tries, l.attempt, 0),
+    case when q.tries > 0 and (q.leased_by is null or q.available_at <= now()) then q.available_at end
+  from (select) as one
+  left join annals.queued(delivery, delivery_state.kind, delivery_state.trigger, delivery_state.due_at) as q on true
+  left join lateral (
+    select l.delivery_id, l.entry, l.outcome,
+      case when l.entry = 'attempt' then l.attempt else (
+        select max(a.attempt) from annals.delivery_log as a
+        where a.delivery_id = delivery and a.round = l.round and a.recorded_at >= delivery_state.created_at
+      ) end as attempt
+    from annals.delivery_log as l
+    where l.delivery_id = delivery and l.recorded_at >= delivery_state.created_at
+    order by l.recorded_at desc
+    limit 1
+  ) as l on q.delivery_id is null
+$$;
+
+-- Whether a view is ours to replace: not somebody else's, and not left out.
+create function annals.is_own_view(view text) returns boolean language sql stable as $$
+  select exists (
+    select from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+    where n.nspname = 'hdb_catalog' and c.relname = view and c.relkind = 'v' and pg_has_role(c.relowner, 'usage')
+      and has_schema_privilege(n.oid, 'create'))
+$$;
+
+do $$
+begin
+  if annals.is_own_view('event_log') then
+    create or replace view hdb_catalog.event_log as
+      select d.id, d.schema_name, d.table_name, d.trigger as trigger_name,
+        annals.as_jsonb(annals.payload_of(d.payload, d.operation, d.origin)) as payload,
+        s.status = 'delivered' as delivered, s.status in ('error', 'dead') as error, s.tries, timezone('UTC', d.created_at) as created_at,
+        s.status = 'locked' as locked, timezone('UTC', s.next_retry_at) as next_retry_at,
+        s.status = 'cancelled' or exists (
+          select from annals.capture_ends as e where e.trigger = d.trigger and e.ended_at > d.due_at
+        ) as archived
+      from annals.deliveries as d
+      cross join lateral annals.delivery_state(d.id, d.kind, d.trigger, d.due_at, d.created_at) as s
+      where d.kind in ('event', 'manual');
+  end if;
+  if annals.is_own_view('hdb_cron_events') then
+    create or replace view hdb_catalog.hdb_cron_events as
+      select d.id, d.trigger as trigger_name, d.due_at as scheduled_time, s.status, s.tries, d.created_at, s.next_retry_at
+      from annals.deliveries as d
+      cross join lateral annals.delivery_state(d.id, d.kind, d.trigger, d.due_at, d.created_at) as s
+      where d.kind = 'cron' and s.status <> 'cancelled'
+        and exists (select from annals.catalog as c where c.kind = 'cron_trigger' and c.definition->>'name' = d.trigger);
+  end if;
+  if annals.is_own_view('hdb_scheduled_events') then
+    create or replace view hdb_catalog.hdb_scheduled_events as
+      select d.id, d.definition->'webhook' as webhook_conf, d.due_at as scheduled_time, d.definition->'retry_conf' as retry_conf,
+        d.payload, d.definition->'headers' as header_conf, s.status, s.tries, d.created_at, s.next_retry_at, d.definition->>'comment' as comment
+      from annals.deliveries as d
+      cross join lateral annals.delivery_state(d.id, d.kind, d.trigger, d.due_at, d.created_at) as s
+      where d.kind = 'scheduled' and s.status <> 'cancelled';
+  end if;
+end
+$$;
+
+drop function annals.is_own_view(text);
+
+-- A view that this role may no longer replace keeps the function that it calls.
+do $$
+begin
+  drop function annals.delivery_state(uuid, timestamptz);
+exception when dependent_objects_still_exist then
+  null;
+end
+$$;
+
+create or replace function annals.cancel_read_event() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  queued annals.delivery_queue;
+begin
+  delete from annals.delivery_queue as q
+  using annals.deliveries as d, lateral annals.queued(d.id, d.kind, d.trigger, d.due_at) as place
+  where d.id = old.id and q.lane = place.lane and q.turn_at = place.turn_at and q.delivery_id = place.delivery_id
+    and (q.leased_by is null or q.available_at <= clock_timestamp())
+  returning q.* into queued;
+  if not found then
+    return null;
+  end if;
+  insert into annals.delivery_log (delivery_id, entry, round, attempt, reason)
+  values (queued.delivery_id, 'cancelled', queued.round, 0, format('deleted from hdb_catalog.%s by %s', tg_table_name, session_user));
+  return old;
+end
+$$;
