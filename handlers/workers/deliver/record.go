@@ -224,7 +224,8 @@ type columns struct {
 func columnsOf(batch []*outcome, now time.Time) columns {
 	n := len(batch)
 	c := columns{
-		ids: make([]pgtype.UUID, n), attempts: attemptIDs(now, n), lanes: make([]string, n), turns: make([]pgtype.Timestamptz, n), leases: make([]int32, n), rounds: make([]int32, n),
+		ids: make([]pgtype.UUID, n), attempts: attemptIDs(now, n), lanes: make([]string, n), turns: make([]pgtype.Timestamptz, n),
+		leases: make([]int32, n), rounds: make([]int32, n),
 		outcomes: make([]pgtype.Text, n), reasons: make([]pgtype.Text, n), statuses: make([]pgtype.Int4, n),
 		requests: make([]int32, n), responses: make([]int32, n), texts: texts{places: map[string]int32{}},
 		began: make([]float64, n), ended: make([]float64, n), delays: make([]float64, n),
