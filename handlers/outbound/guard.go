@@ -59,15 +59,36 @@ func (g guard) denies(address netip.Addr) (string, bool) {
 // sharedSpace is what carriers use behind their own address translation (RFC 6598).
 var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
 
-// translated holds IPv4 addresses in their last four bytes (RFC 6052).
-var translated = netip.MustParsePrefix("64:ff9b::/96")
+// Addresses that hold another, of IPv4, to which they are translated or
+// tunnelled: in their last four bytes (RFC 6052 and, for local use, RFC 8215),
+// after the first two (6to4, RFC 3056), or in the last four upside down (Teredo,
+// RFC 4380).
+var (
+	translated     = netip.MustParsePrefix("64:ff9b::/96")
+	translatedHere = netip.MustParsePrefix("64:ff9b:1::/48")
+	sixToFour      = netip.MustParsePrefix("2002::/16")
+	teredo         = netip.MustParsePrefix("2001::/32")
+)
+
+// held is the IPv4 address that another holds.
+func held(a netip.Addr) (netip.Addr, bool) {
+	bytes := a.As16()
+	switch {
+	case translated.Contains(a), translatedHere.Contains(a):
+		return netip.AddrFrom4([4]byte(bytes[12:])), true
+	case sixToFour.Contains(a):
+		return netip.AddrFrom4([4]byte(bytes[2:6])), true
+	case teredo.Contains(a):
+		return netip.AddrFrom4([4]byte{^bytes[12], ^bytes[13], ^bytes[14], ^bytes[15]}), true
+	}
+	return netip.Addr{}, false
+}
 
 // rangeOf names the range that an address belongs to; empty for all others.
 // The unspecified address reaches this machine.
 func rangeOf(a netip.Addr) string {
-	if translated.Contains(a) {
-		bytes := a.As16()
-		return rangeOf(netip.AddrFrom4([4]byte(bytes[12:])))
+	if inner, ok := held(a); ok {
+		return rangeOf(inner)
 	}
 	switch {
 	case a.IsLoopback(), a.IsUnspecified():

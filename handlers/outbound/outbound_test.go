@@ -322,6 +322,7 @@ func TestEachRangeIsDeniedOnItsOwn(t *testing.T) {
 	for address, name := range map[string]string{
 		"127.8.9.1": outbound.Loopback, "::1": outbound.Loopback, "0.0.0.0": outbound.Loopback,
 		"169.254.169.254": outbound.LinkLocal, "fe80::1": outbound.LinkLocal, "64:ff9b::a9fe:a9fe": outbound.LinkLocal,
+		"64:ff9b:1::10.0.0.1": outbound.Private, "2002:7f00:1::": outbound.Loopback, "2001:0:1:2:3:4:5601:5601": outbound.LinkLocal,
 		"10.0.0.1": outbound.Private, "172.16.0.1": outbound.Private, "192.168.1.1": outbound.Private,
 		"fd00::1": outbound.Private, "100.64.0.1": outbound.Private, "::ffff:10.0.0.1": outbound.Private,
 		"8.8.8.8": "", "2606:4700::1111": "",
