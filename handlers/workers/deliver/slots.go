@@ -10,9 +10,12 @@ import (
 	"annals/domain/delivery"
 )
 
-// aheadOfSlots bounds what is taken of a lane beyond its slots: so many times
-// those.
-const aheadOfSlots = 4
+// What is taken of a lane beyond its slots is bound: to so many times those, and
+// to so many bytes by the largest payloads of late, since it lies in memory.
+const (
+	aheadOfSlots = 4
+	aheadBytes   = 16 << 20
+)
 
 // slots counts what is in hand, for each lane and in all. It is safe for
 // concurrent use.
@@ -44,6 +47,7 @@ type line struct {
 	slots, ahead int // as the last claim had them
 	taken        int
 	ended        int // since then
+	size         int // in bytes, of the largest payloads of late
 	waiting      []turn
 }
 
@@ -109,7 +113,7 @@ func (s *slots) shareOf(lane string) share {
 	l.slots = s.slotsOf(limits)
 	l.ahead = 0
 	if s.ahead && limits.Rate == 0 {
-		l.ahead = min(2*l.ended, aheadOfSlots*l.slots)
+		l.ahead = min(2*l.ended, aheadOfSlots*l.slots, aheadBytes/max(1, l.size))
 	}
 	l.ended = 0
 	one := share{lane: lane, free: max(0, l.slots+l.ahead-l.taken)}
@@ -137,11 +141,13 @@ func (s *slots) slotsOf(l delivery.Limits) int {
 	return s.perLane
 }
 
-// take fills a slot, or takes a place behind those that wait for one.
-func (s *slots) take(lane string) turn {
+// take fills a slot, or takes a place behind those that wait for one, for a
+// delivery whose payload has so many bytes.
+func (s *slots) take(lane string, size int) turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.line(lane)
+	l.size = max(size, l.size-l.size/8)
 	var mine turn
 	if l.taken-len(l.waiting) >= l.slots {
 		mine = make(turn)

@@ -298,7 +298,7 @@ func filled(leases []lease, jobs []Job) (lanes []string) {
 func (c *claimer) handOver(ctx context.Context, jobs []Job) {
 	for _, j := range jobs {
 		c.config.meters.claimed(j)
-		p, m := c.passages.begin(c.Subscriber, c.base, j, c.slots.take(j.Lane))
+		p, m := c.passages.begin(c.Subscriber, c.base, j, c.slots.take(j.Lane, len(j.Payload)))
 		select {
 		case c.out <- m:
 			if !c.config.settled {
