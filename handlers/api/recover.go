@@ -2,23 +2,10 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
-	"runtime/debug"
+
+	"annals/domain"
 )
-
-// panicked is a panic as an error.
-type panicked struct {
-	cause any
-	stack []byte
-}
-
-func newPanicked(cause any) *panicked { return &panicked{cause, debug.Stack()} }
-
-func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.cause) }
-
-// Stack is where it came from.
-func (p *panicked) Stack() []byte { return p.stack }
 
 // recover turns a panic into an internal error, and its stack into a line of
 // the log. Where an answer has begun, the connection is cut, so that nobody
@@ -38,7 +25,7 @@ func (a *API) afterPanic(w http.ResponseWriter, r *http.Request, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause) // net/http's own way of giving up an answer
 	}
-	failure := newPanicked(cause)
+	failure := domain.Recovered(cause)
 	if w.(*paced).status != 0 {
 		a.logInternal(r, failure)
 		panic(http.ErrAbortHandler)

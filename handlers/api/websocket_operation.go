@@ -92,7 +92,7 @@ func (s *socket) run(ctx context.Context, o *ongoing, payload json.RawMessage) {
 	r := s.requestOf(o.who)
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.finish(o, s.speaks.refused(o.id, s.problemOf(r, newPanicked(cause)), s.present)...)
+			s.finish(o, s.speaks.refused(o.id, s.problemOf(r, domain.Recovered(cause)), s.present)...)
 		}
 	}()
 	request, begun, err := s.begin(ctx, o, payload)

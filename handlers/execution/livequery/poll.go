@@ -3,12 +3,11 @@ package livequery
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	"annals/domain"
 	"annals/handlers/execution"
 )
 
@@ -91,23 +90,12 @@ func (h *Hub) askBatch(ctx context.Context, batch []*cohort) {
 	}
 }
 
-// panicked is a panic as an error.
-type panicked struct {
-	cause any
-	stack []byte
-}
-
-func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.cause) }
-
-// Stack is where it came from.
-func (p *panicked) Stack() []byte { return p.stack }
-
 // answer asks the source. A panic ends what brought it about, as it does over HTTP, and
 // not the node.
 func (h *Hub) answer(ctx context.Context, lives []*execution.Live) (answers [][]byte, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = &execution.Spoiled{Err: &panicked{cause, debug.Stack()}}
+			err = &execution.Spoiled{Err: domain.Recovered(cause)}
 		}
 	}()
 	return h.source.AnswerLive(ctx, lives)
