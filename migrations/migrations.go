@@ -70,6 +70,12 @@ func Pending(ctx context.Context, conn *pgx.Conn) (int, error) {
 	return ahead(current, len(steps))
 }
 
+// Known is the newest version of the database that this program knows.
+func Known() (int, error) {
+	steps, err := load(files)
+	return len(steps), err
+}
+
 // Fingerprint changes with every change of any step. Databases with the same
 // fingerprint have the same tables.
 func Fingerprint() (string, error) { return fingerprint(files) }

@@ -264,7 +264,7 @@ func (a *App) scheduler() *schedule.Scheduler {
 
 func (a *App) newUpkeep() *upkeep.Worker {
 	return &upkeep.Worker{
-		Pool: a.db.pool, Repair: a.handler.RepairCapture, Drift: a.handler.CaptureDrift, Log: a.log,
+		Pool: a.db.pool, Current: a.db.upToDate, Repair: a.handler.RepairCapture, Drift: a.handler.CaptureDrift, Log: a.log,
 		Retention: upkeep.Retention{Delivered: time.Duration(a.cfg.DeliveryRetention), Failed: time.Duration(a.cfg.FailureRetention)},
 		Interval:  time.Duration(a.cfg.UpkeepInterval),
 	}

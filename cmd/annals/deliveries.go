@@ -20,6 +20,7 @@ import (
 	"annals/handlers/execution"
 	"annals/handlers/outbound"
 	"annals/handlers/workers/deliver"
+	"annals/migrations"
 	"annals/projections/deliveries"
 )
 
@@ -68,6 +69,10 @@ func (a *App) newDeliveries() (*deliver.Worker, error) {
 	}
 	config := a.cfg.worker()
 	config.Node = nodeName()
+	var err error
+	if config.Schema, err = migrations.Known(); err != nil {
+		return nil, err
+	}
 	worker, err := deliver.New(deliver.Parts{Pool: a.db.pool, World: world, Senders: senders, Registry: a.registry, Log: a.log}, config)
 	if err != nil {
 		return nil, fmt.Errorf("make the worker of deliveries: %w", err)

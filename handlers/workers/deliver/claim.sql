@@ -1,6 +1,7 @@
 -- Leases to a node ($4) what is due in lanes ($1), oldest first, for each as many as it has free slots ($2), for so many seconds
 -- ($3). Of deliveries with the same ordering key only the first in the line is there to be had. A row whose record is gone comes
--- without it.
+-- without it. Of a database that is ahead of the schema that the node knows ($5; 0: any) nothing is claimed: what lies there may be
+-- written in a way that it would misread.
 with due as (
   select q.row, w.seconds
   from unnest($1::text[], $2::int[], $3::float8[]) as w (lane, slots, seconds)
@@ -15,6 +16,7 @@ with due as (
     limit w.slots
     for update skip locked
   ) q
+  where $5 = 0 or exists (select from annals.schema_version where version <= $5)
 ), leased as (
   update annals.delivery_queue q
   set available_at = clock_timestamp() + make_interval(secs => due.seconds), lease = q.lease + 1, leased_by = $4

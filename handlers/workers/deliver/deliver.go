@@ -21,6 +21,8 @@
 //     never lost, never stuck. A node that stops gives back what it has.
 //   - An outcome counts only while its lease is held, so a late one never
 //     writes over what another node did since.
+//   - A node whose database was migrated by a newer program claims nothing any
+//     more.
 //   - Where a row has an ordering key, those behind it in the line wait until
 //     it is over.
 //
@@ -62,6 +64,10 @@ type Config struct {
 	// Node names this node in leases and in the history. No two that run may
 	// have the same.
 	Node string
+	// Schema is the newest version of the schema annals that this program knows.
+	// Where the database is ahead of it, a newer program's node makes the
+	// deliveries. Zero: any will do.
+	Schema int
 	// Slots is how many deliveries of one lane are made at once.
 	Slots int
 	// MaxInFlight is how many are made at once in all lanes together.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"annals/handlers/command"
 	"annals/handlers/outbound"
 	"annals/handlers/workers/deliver"
+	"annals/migrations"
 	"annals/migrations/pgtest"
 	"annals/projections/catalog"
 )
@@ -454,6 +456,34 @@ func TestALeaseThatRanOutIsAnotherNodesAndTheLateOutcomeChangesNothing(t *testin
 	close(held)
 	stop()
 	require.Equal(t, []string{"attempt delivered 1 1 200 false"}, h.story(id))
+}
+
+func TestANodeWhoseDatabaseANewerProgramHasMigratedClaimsNothing(t *testing.T) {
+	h := newHouse(t)
+	known, err := migrations.Known()
+	require.NoError(t, err)
+	h.trigger("t", hook(t, func(http.ResponseWriter, *http.Request) {}), "")
+	h.work(deliver.Config{Node: "older", Schema: known})
+	h.events("t", 1)
+	h.empty()
+	require.Equal(t, []string{"older"}, h.nodes())
+	h.exec(`update annals.schema_version set version = version + 1`)
+	h.work(deliver.Config{Node: "newer", Schema: known + 1})
+	for range 50 {
+		h.events("t", 1)
+		h.empty()
+	}
+	require.Equal(t, append([]string{"older"}, slices.Repeat([]string{"newer"}, 50)...), h.nodes())
+}
+
+// nodes are those that made the tries, in order.
+func (h *house) nodes() []string {
+	h.t.Helper()
+	rows, err := h.db.Pool.Query(h.t.Context(), `select node from annals.delivery_log order by recorded_at`)
+	require.NoError(h.t, err)
+	nodes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(h.t, err)
+	return nodes
 }
 
 func TestNoConnectionIsHeldWhileWebhooksAreCalled(t *testing.T) {

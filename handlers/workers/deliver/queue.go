@@ -38,6 +38,7 @@ type queue struct {
 	// records are connections whose commits are.
 	records *pgxpool.Pool
 	node    string
+	schema  int // the newest that the node knows; 0: any
 }
 
 // claimTimeout bounds a claim. What a claim that took longer has leased, its
@@ -56,7 +57,7 @@ var settings = []string{
 	"set enable_mergejoin = off", "set enable_bitmapscan = off", "set jit = off",
 }
 
-func newQueue(like *pgxpool.Pool, node string) (*queue, error) {
+func newQueue(like *pgxpool.Pool, node string, schema int) (*queue, error) {
 	claims, err := connect(like, append([]string{"set synchronous_commit = off"}, settings...))
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func newQueue(like *pgxpool.Pool, node string) (*queue, error) {
 		claims.Close()
 		return nil, err
 	}
-	return &queue{claims: claims, records: records, node: node}, nil
+	return &queue{claims: claims, records: records, node: node, schema: schema}, nil
 }
 
 // connect makes a pool to the database of another one, whose connections have
@@ -100,7 +101,7 @@ func (q *queue) close() {
 // until the first that is not.
 func (q *queue) lanes(ctx context.Context, topic string, longest time.Duration) (due []string, soonest time.Duration, err error) {
 	soonest = longest
-	rows, err := q.claims.Query(ctx, lanesSQL, topic)
+	rows, err := q.claims.Query(ctx, lanesSQL, topic, q.schema)
 	if err != nil {
 		return nil, soonest, fmt.Errorf("look for lanes: %w", err)
 	}
@@ -139,7 +140,7 @@ func (q *queue) claim(ctx context.Context, leases []lease) ([]Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	asked := time.Now()
-	rows, err := q.claims.Query(ctx, claimSQL, lanes, slots, seconds, q.node)
+	rows, err := q.claims.Query(ctx, claimSQL, lanes, slots, seconds, q.node, q.schema)
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}

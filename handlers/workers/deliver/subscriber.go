@@ -91,7 +91,7 @@ func NewSubscriber(pool *pgxpool.Pool, c SubscriberConfig) (*Subscriber, error) 
 	c.FetchInterval = cmp.Or(c.FetchInterval, DefaultFetchInterval)
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	c.LeaseMargin = cmp.Or(c.LeaseMargin, DefaultLeaseMargin)
-	q, err := newQueue(pool, c.Node)
+	q, err := newQueue(pool, c.Node, c.Schema)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,9 @@ type Retention struct {
 // Worker is the worker of one node.
 type Worker struct {
 	Pool *pgxpool.Pool
+	// Current refuses when a newer program has migrated the database. Then this
+	// node leaves all to those of that program. Nil: it is not asked.
+	Current func(context.Context) error
 	// Repair mends the capture triggers, and returns which were not as wanted.
 	Repair func(context.Context) ([]capture.Difference, error)
 	// Drift says which are not as wanted.
@@ -96,6 +99,11 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // RunOnce is one round, by the database's clock.
 func (w *Worker) RunOnce(ctx context.Context) error {
+	if w.Current != nil {
+		if err := w.Current(ctx); err != nil {
+			return fmt.Errorf("this node makes no deliveries and mends nothing: %w", err)
+		}
+	}
 	var now time.Time
 	if err := w.Pool.QueryRow(ctx, "select pg_catalog.now()").Scan(&now); err != nil {
 		return fmt.Errorf("ask the database for the time: %w", err)

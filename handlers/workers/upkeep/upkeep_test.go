@@ -265,3 +265,13 @@ func TestDriftThatWasMendedIsCountedApart(t *testing.T) {
 	require.Equal(t, 4, h.worker.Mended())
 	require.Zero(t, h.worker.Drifting())
 }
+
+func TestWhatANewerProgramHasMigratedIsLeftToIt(t *testing.T) {
+	h := newHouse(t, upkeep.Retention{})
+	h.worker.Current = func(context.Context) error { return errors.New("it is newer") }
+	h.worker.Repair = func(context.Context) ([]capture.Difference, error) {
+		t.Error("something was mended")
+		return nil, nil
+	}
+	require.EqualError(t, h.worker.RunOnce(t.Context()), "this node makes no deliveries and mends nothing: it is newer")
+}
