@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -450,11 +449,7 @@ func TestACommandThatIsGivenUpForADeadlockIsTriedAgain(t *testing.T) {
 		defer close(done)
 		s.do(`{"type":"delete_event_trigger","args":{"name":"changes"}}`)
 	}()
-	require.Eventually(t, func() bool {
-		var waits bool
-		err := s.db.Pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%capture_ends%')`).Scan(&waits)
-		return err == nil && waits
-	}, time.Minute, time.Millisecond)
+	s.waitsForLock("capture_ends")
 	lock("asc")
 	require.NoError(t, worker.Commit(t.Context()))
 	<-done

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -165,11 +164,7 @@ func TestAnEventThatIsMovedWhileACommandWaitsForItIsFoundThere(t *testing.T) {
 		defer close(done)
 		s.do(`{"type":"redeliver_event","args":{"event_id":"` + id + `"}}`)
 	}()
-	require.Eventually(t, func() bool {
-		var waits bool
-		err := s.db.Pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%delivery_queue%')`).Scan(&waits)
-		return err == nil && waits
-	}, time.Minute, time.Millisecond)
+	s.waitsForLock("delivery_queue")
 	require.NoError(t, worker.Commit(t.Context()))
 	<-done
 	require.Equal(t, "pending 2 0", s.state(id))

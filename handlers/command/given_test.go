@@ -79,6 +79,17 @@ func (s *service) exec(sql string) {
 	require.NoError(s.t, err)
 }
 
+// waitsForLock returns once a statement that holds a text waits for a lock.
+func (s *service) waitsForLock(text string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		var waits bool
+		err := s.db.Pool.QueryRow(s.t.Context(), `select exists (select from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock' and strpos(query, $1) > 0)`, text).Scan(&waits)
+		return err == nil && waits
+	}, time.Minute, time.Millisecond)
+}
+
 // events is how many events the history has.
 func (s *service) events() int64 {
 	s.t.Helper()

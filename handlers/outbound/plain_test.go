@@ -71,20 +71,25 @@ func TestSoManyConnectionsAreKeptAndTheLastUsedIsTakenFirst(t *testing.T) {
 	p.drop(time.Now())
 }
 
+// passes lets time pass, and everything that is due happen.
+func passes(d time.Duration) {
+	time.Sleep(d) // in a bubble: no time passes outside
+	synctest.Wait()
+}
+
 func TestAConnectionThatNobodyUsesIsClosedInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &plain{transport: &http.Transport{MaxIdleConnsPerHost: 2}}
 		old, other := piped(t)
 		p.keep("a", old)
-		time.Sleep(idleTimeout - time.Second)
+		passes(idleTimeout - time.Second)
 		used, _ := piped(t)
 		p.keep("a", used)
-		time.Sleep(2 * time.Second)
+		passes(2 * time.Second)
 		require.True(t, closed(other))
 		require.Same(t, used, p.take("a"))
 		require.Nil(t, p.take("a"))
-		time.Sleep(idleTimeout)
-		synctest.Wait()
+		passes(idleTimeout)
 		require.Nil(t, p.sweep, "there is nothing left to look after")
 	})
 }

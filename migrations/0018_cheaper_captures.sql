@@ -1,6 +1,62 @@
--- What is captured is put into two indexes of the queue: by its id and by its turn. Now the turn is the key. Until something became
--- of a delivery its turn is when it was first due, so it is found by what its record says; only those that were moved since are
--- found by their ids.
+-- What a capture costs the writer. A captured change is kept as what the row was: the rest of the event is the same for all rows of a
+-- statement, was two fifths of the payload of a small row, and was read through as JSON for each. And it is put into one index of the
+-- queue instead of two.
+
+-- The operation of a captured change. Its payload is the new row of an INSERT, the old one of a DELETE, and of an UPDATE both as
+-- {"old", "new"}. Null: the payload is as it is sent. That is so for all that is no captured change, and what was captured before.
+alter table annals.deliveries add column operation text;
+
+-- Of a captured change: {"session_variables", "trace_context"}; null where the writer said neither.
+alter table annals.deliveries add column origin json;
+
+-- The member "event" of the body of a captured change, or the payload as it was given. Texts are put together, since what PostgreSQL
+-- would not decode, such as \u0000, may be in a row.
+create function annals.payload_text(payload json, operation text, origin json) returns text
+language sql immutable as $$
+  select case when operation is null then payload::text else
+    '{"op":"' || operation || '","data":'
+    || case operation
+      when 'INSERT' then '{"old":null,"new":' || payload::text || '}'
+      when 'DELETE' then '{"old":' || payload::text || ',"new":null}'
+      else payload::text
+    end
+    || coalesce(',' || substr(origin::text, 2), ',"session_variables":null,"trace_context":null}')
+  end
+$$;
+
+create function annals.payload_of(payload json, operation text, origin json) returns json
+language sql immutable as $$
+  select case when operation is null then payload else annals.payload_text(payload, operation, origin)::json end
+$$;
+
+-- What a transaction says of itself: whose it is, and of which trace. Most writers say neither.
+create function annals.capture_origin() returns json
+language sql stable as $$
+  select case
+    when coalesce(pg_catalog.current_setting('annals.session', true), '') operator(pg_catalog.=) ''
+      and coalesce(pg_catalog.current_setting('hasura.user', true), '') operator(pg_catalog.=) ''
+      and coalesce(pg_catalog.current_setting('annals.trace', true), '') operator(pg_catalog.=) ''
+      and coalesce(pg_catalog.current_setting('hasura.tracecontext', true), '') operator(pg_catalog.=) ''
+    then null
+    else ('{"session_variables":'
+      operator(pg_catalog.||) coalesce(annals.capture_setting('annals.session', 'hasura.user')::pg_catalog.text, 'null')
+      operator(pg_catalog.||) ',"trace_context":'
+      operator(pg_catalog.||) coalesce(annals.capture_setting('annals.trace', 'hasura.tracecontext')::pg_catalog.text, 'null')
+      operator(pg_catalog.||) '}')::pg_catalog.json
+  end
+$$;
+
+-- What the payloads of capture functions end with that were not written anew yet.
+create or replace function annals.capture_context() returns text
+language sql stable as $$
+  select '},' operator(pg_catalog.||) pg_catalog.substr(
+    coalesce(annals.capture_origin()::pg_catalog.text, '{"session_variables":null,"trace_context":null}'), 2)
+$$;
+
+revoke all on function annals.capture_origin() from public;
+
+-- The queue was in the order of ids as well as of turns. Now the turn is the key. Until something became of a delivery its turn is
+-- when it was first due, so it is found by what its record says; only those that were moved since are found by their ids.
 
 alter table annals.delivery_queue drop constraint delivery_queue_pkey;
 
@@ -86,7 +142,7 @@ returns table (status text, tries int, next_retry_at timestamptz) language sql s
   ) as l on q.delivery_id is null
 $$;
 
--- Whether a view is ours to replace: not somebody else's, and not left out.
+-- Whether a view is ours to replace: not somebody else's, and not left out. It stays for later steps.
 create function annals.is_own_view(view text) returns boolean language sql stable as $$
   select exists (
     select from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
@@ -109,6 +165,15 @@ begin
       cross join lateral annals.delivery_state(d.id, d.kind, d.trigger, d.due_at, d.created_at) as s
       where d.kind in ('event', 'manual');
   end if;
+  if annals.is_own_view('event_invocation_logs') then
+    create or replace view hdb_catalog.event_invocation_logs as
+      select l.id, l.delivery_id as event_id, l.status,
+        annals.delivery_request(l.request, l.attempt, d.id, d.created_at, d.trigger, d.schema_name, d.table_name,
+          annals.payload_of(d.payload, d.operation, d.origin)) as request,
+        l.response, timezone('UTC', l.recorded_at) as created_at
+      from annals.delivery_log as l join annals.deliveries as d on d.id = l.delivery_id
+      where l.entry = 'attempt' and d.kind in ('event', 'manual');
+  end if;
   if annals.is_own_view('hdb_cron_events') then
     create or replace view hdb_catalog.hdb_cron_events as
       select d.id, d.trigger as trigger_name, d.due_at as scheduled_time, s.status, s.tries, d.created_at, s.next_retry_at
@@ -127,8 +192,6 @@ begin
   end if;
 end
 $$;
-
-drop function annals.is_own_view(text);
 
 -- A view that this role may no longer replace keeps the function that it calls.
 do $$
