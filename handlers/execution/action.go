@@ -85,6 +85,7 @@ func (c ActionCall) Request(env metadata.Environment) (outbound.Request, error) 
 	maps.Copy(header, own)
 	return outbound.Request{
 		URL: url, Header: header, Body: c.Body(), Timeout: time.Duration(c.Definition.Timeout) * time.Second,
+		Once: c.Definition.Type == metadata.MutationAction,
 	}, nil
 }
 

@@ -20,7 +20,8 @@ import (
 	"annals/handlers/execution"
 )
 
-// handler is an action's handler, which answers what it is told to.
+// handler is an action's handler, which answers what it is told to; with the
+// status 0, nothing.
 type handler struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -37,6 +38,10 @@ func newHandler(t testing.TB) *handler {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.bodies, h.header = append(h.bodies, string(body)), r.Header
+		if h.status == 0 {
+			hangsUp(w, r)
+			return
+		}
 		w.Header().Set("Set-Cookie", fmt.Sprintf("call=%d", len(h.bodies)))
 		w.WriteHeader(h.status)
 		_, _ = io.WriteString(w, h.answer)
@@ -349,6 +354,23 @@ func TestAFailingHandlerKeepsTheRestOfAMutationFromHappening(t *testing.T) {
 	_, err := e.ask(admin(), `mutation { insert_artist_one(object: {id: 77, name: "never"}) { id } greet(who: {name: "a"}) { id } }`, "")
 	require.ErrorContains(t, err, "no")
 	e.answers(admin(), `{"artist":[]}`, `{ artist(where: {id: {_eq: 77}}) { id } }`, "")
+}
+
+func TestAHandlerThatMayHaveDoneWhatAMutationAsksIsNotAskedAgain(t *testing.T) {
+	h := newHandler(t)
+	e := actionEngine(t, h)
+	calls := func(query string) int {
+		h.says(200, `{"id":1}`)
+		_, err := e.ask(admin(), query, "")
+		require.NoError(t, err)
+		before := h.calls()
+		h.says(0, "")
+		_, err = e.ask(admin(), query, "") // over the connection that was kept
+		require.Error(t, err)
+		return h.calls() - before
+	}
+	require.Equal(t, 1, calls(`mutation { greet(who: {name: "a"}) { id } }`))
+	require.Equal(t, 2, calls(`{ find_one { id } }`))
 }
 
 func TestHeadersGoBothWaysAsTheActionSays(t *testing.T) {

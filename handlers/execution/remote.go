@@ -28,6 +28,8 @@ type RemoteRequest struct {
 	Schema    string
 	Query     string
 	Variables map[string]json.RawMessage
+	// Mutation says that it is one, which must not be carried out twice.
+	Mutation bool
 	// begun is the body, with the query, as far as the variables.
 	begun []byte
 }
@@ -91,7 +93,7 @@ func (e *Executor) post(ctx context.Context, caller Caller, r RemoteRequest) (ou
 	if err := e.countHop(header, caller.Client); err != nil {
 		return outbound.Response{}, err
 	}
-	answer, err := e.config.Outbound.Send(ctx, outbound.Request{URL: endpoint.URL, Timeout: endpoint.Timeout, Body: body, Header: header})
+	answer, err := e.config.Outbound.Send(ctx, outbound.Request{URL: endpoint.URL, Timeout: endpoint.Timeout, Body: body, Header: header, Once: r.Mutation})
 	if err != nil {
 		return outbound.Response{}, unanswered(ctx, err)
 	}

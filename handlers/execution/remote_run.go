@@ -17,7 +17,8 @@ import (
 // remoteCall is what one remote server is asked for by one operation, or by
 // one stretch of a mutation.
 type remoteCall struct {
-	schema string
+	schema   string
+	mutation bool
 	// aliases and places are those of the root fields: their keys in the answer,
 	// and their places in the operation.
 	aliases   []string
@@ -40,7 +41,7 @@ func remoteCalls(kind plan.Kind, fields []plan.Root, first int) []remoteCall {
 		}
 		at := slices.IndexFunc(calls, func(c remoteCall) bool { return c.schema == r.Schema })
 		if at < 0 {
-			at, calls = len(calls), append(calls, remoteCall{schema: r.Schema})
+			at, calls = len(calls), append(calls, remoteCall{schema: r.Schema, mutation: kind == plan.Mutation})
 		}
 		calls[at].aliases, calls[at].places = append(calls[at].aliases, f.Alias), append(calls[at].places, first+i)
 		selections[r.Schema] = append(selections[r.Schema], r.RemoteSelection)
@@ -54,7 +55,7 @@ func remoteCalls(kind plan.Kind, fields []plan.Root, first int) []remoteCall {
 // request is the call with the values of the operation's variables; one that is
 // not given is not sent, so that its default counts.
 func (c remoteCall) request(op Operation) RemoteRequest {
-	r := RemoteRequest{Schema: c.schema, Query: c.text, begun: c.begun}
+	r := RemoteRequest{Schema: c.schema, Query: c.text, Mutation: c.mutation, begun: c.begun}
 	for _, name := range c.variables {
 		if value, given := op.Variables[name]; given {
 			if r.Variables == nil {

@@ -227,6 +227,15 @@ func TestAMutationAsksRemotesInItsOrder(t *testing.T) {
 	require.Len(t, f.server.asked, 2, "what comes after a failure is not sent")
 }
 
+func TestARemoteThatMayHaveCarriedAMutationOutIsNotAskedAgain(t *testing.T) {
+	f := withRemote(t, "")
+	f.answers(`{ person(id: 1) { name } }`, "", `{"data":{"person":{"name":"jane"}}}`)
+	f.server.answerWith(hangsUp)
+	_, err := f.ask(`mutation { rename(id: 1, name: "x") { name } }`, "") // over the connection that was kept
+	require.Error(t, err)
+	require.Len(t, f.server.asked, 2)
+}
+
 func TestTheRowsOfAMutationAreCountedOverAllItsTransactions(t *testing.T) {
 	f := withRemote(t, "")
 	f.run = execution.New(f.pool, func() metadata.World { return f.world }, execution.Config{MaxRows: 3})

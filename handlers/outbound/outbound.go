@@ -119,6 +119,10 @@ type Request struct {
 	Timeout time.Duration
 	// MaxResponse is how many bytes of the answer's body are kept. 0: the client's.
 	MaxResponse int64
+	// Once: what is asked for must not be done twice. Else a request is sent again
+	// when a kept connection over which it was sent ended without an answer, since
+	// mostly the other side had closed it before; but it may have read it.
+	Once bool
 }
 
 // Response is what came back.
@@ -149,7 +153,7 @@ func (c *Client) exchange(ctx context.Context, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	one := call{Request: request, ctx: ctx, address: to.plain, deadline: deadline(ctx, r), limit: cmp.Or(r.MaxResponse, c.maxResponse)}
+	one := call{Request: request, ctx: ctx, address: to.plain, deadline: deadline(ctx, r), limit: cmp.Or(r.MaxResponse, c.maxResponse), once: r.Once}
 	send := c.roundTrip
 	if c.plain.takes(to, request) {
 		send = c.plain.send
@@ -204,9 +208,11 @@ func (c *Client) request(ctx context.Context, to address, r Request) (*http.Requ
 		request.Host = host
 	}
 	request.Header["User-Agent"] = c.userAgent
-	// A key without a value is not sent; it tells net/http that the request
-	// may be sent again when a kept connection was found closed.
-	request.Header["Idempotency-Key"] = request.Header.Values("Idempotency-Key")
+	if !r.Once {
+		// A key without a value is not sent; it tells net/http that the request
+		// may be sent again.
+		request.Header["Idempotency-Key"] = request.Header.Values("Idempotency-Key")
+	}
 	return request, nil
 }
 

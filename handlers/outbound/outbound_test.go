@@ -343,6 +343,38 @@ func TestAKeptConnectionThatWasClosedCostsNoRequest(t *testing.T) {
 	}
 }
 
+func TestWhatMustNotBeDoneTwiceIsNotSentAgain(t *testing.T) {
+	for way, header := range map[string]http.Header{"plain": {}, "transport": {"X-Name": {"ü"}}} {
+		for _, once := range []bool{true, false} {
+			t.Run(fmt.Sprint(way, " ", once), func(t *testing.T) {
+				var came atomic.Int32
+				server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+					if came.Add(1) != 2 {
+						return
+					}
+					// The second is read, and its connection closed without a word.
+					if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+						_ = conn.Close()
+					}
+				})
+				c := client(t, outbound.Config{})
+				send := func() error {
+					_, err := c.Send(t.Context(), outbound.Request{URL: server.URL, Header: header.Clone(), Body: []byte("{}"), Once: once})
+					return err
+				}
+				require.NoError(t, send())
+				if once {
+					require.Error(t, send())
+					require.EqualValues(t, 2, came.Load())
+				} else {
+					require.NoError(t, send())
+					require.EqualValues(t, 3, came.Load())
+				}
+			})
+		}
+	}
+}
+
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	var opened atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))

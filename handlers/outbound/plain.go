@@ -106,6 +106,7 @@ type call struct {
 	address  string
 	deadline time.Time
 	limit    int64 // of the answer's body
+	once     bool  // see [Request]
 	unzips   bool
 }
 
@@ -153,8 +154,8 @@ func (p *plain) open(c call) (*connection, error) {
 }
 
 // over makes an exchange over a connection, which is kept if it may be used
-// again. It is stale if it was closed before the first byte of an answer, or was
-// not silent before.
+// again. It is stale if it was not silent before, or was closed before the first
+// byte of an answer to what may be sent again.
 func (p *plain) over(conn *connection, c call) (response Response, stale bool, err error) {
 	undisturbed := context.AfterFunc(c.ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	keep := false
@@ -177,7 +178,7 @@ func (p *plain) over(conn *connection, c call) (response Response, stale bool, e
 		written = conn.out.Flush()
 	}
 	if _, err = conn.in.Peek(1); err != nil {
-		stale = !isTimeout(err) && c.ctx.Err() == nil
+		stale = !c.once && !isTimeout(err) && c.ctx.Err() == nil
 		if written != nil {
 			err = written
 		}
