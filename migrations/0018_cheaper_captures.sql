@@ -55,6 +55,14 @@ $$;
 
 revoke all on function annals.capture_origin() from public;
 
+-- Numbers that tell ids apart have twelve hexadecimal digits from the start, so that they need not be filled up.
+alter sequence annals.delivery_ids minvalue 17592186044416 start 17592186044416 restart; -- 16^11
+
+create or replace function annals.delivery_id(ids text) returns uuid
+language sql volatile as $$
+  select (ids operator(pg_catalog.||) pg_catalog.to_hex(pg_catalog.nextval('annals.delivery_ids')))::pg_catalog.uuid
+$$;
+
 -- The queue was in the order of ids as well as of turns. Now the turn is the key. Until something became of a delivery its turn is
 -- when it was first due, so it is found by what its record says; only those that were moved since are found by their ids.
 
